@@ -1,0 +1,224 @@
+"""The one seam through which every system call that matters goes.
+
+Tests wrap `FileSystem` to kill, fail, shorten or lie at any call, and to play file systems this machine does not
+have (T7). Every method is one kernel operation and raises plain OSError; policy about errors lives above.
+Paths are `str` from `os.fsdecode`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import errno
+import fcntl
+import mmap
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+_libc = ctypes.CDLL(None, use_errno=True)
+_libc.mmap.restype = ctypes.c_void_p
+_libc.mmap.argtypes = [
+    ctypes.c_void_p,
+    ctypes.c_size_t,
+    ctypes.c_int,
+    ctypes.c_int,
+    ctypes.c_int,
+    ctypes.c_int64,
+]
+_libc.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
+_libc.mincore.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p]
+
+_AT_FDCWD = -100
+_RENAME_NOREPLACE = 1
+_RESIDENCY_WINDOW = 1 << 30  # mapped at once while counting resident pages; nothing in it is ever touched
+
+
+@dataclass(frozen=True, slots=True)
+class DirectoryEntry:
+    """One name in a directory, with its lstat or the errno that lstat gave."""
+
+    name: str
+    stat: os.stat_result | None
+    error: int | None
+
+
+class FileSystem:
+    """The real thing."""
+
+    # --- descriptors
+
+    def open(self, path: str, flags: int, mode: int = 0o666) -> int:
+        return os.open(path, flags | os.O_CLOEXEC, mode)
+
+    def close(self, fd: int) -> None:
+        """An error here means the data may be lost; never close again (R6)."""
+        os.close(fd)
+
+    def write(self, fd: int, data: memoryview) -> int:
+        return os.write(fd, data)
+
+    def pwrite(self, fd: int, data: memoryview, offset: int) -> int:
+        return os.pwrite(fd, data, offset)
+
+    def read_into(self, fd: int, buffer: memoryview, offset: int) -> int:
+        """One pread; fewer bytes than asked for is normal, 0 is the end."""
+        return os.preadv(fd, [buffer], offset)
+
+    def truncate(self, fd: int, size: int) -> None:
+        os.ftruncate(fd, size)
+
+    def fsync(self, fd: int) -> None:
+        os.fsync(fd)
+
+    def fstat(self, fd: int) -> os.stat_result:
+        return os.fstat(fd)
+
+    def set_times(self, fd: int, atime_ns: int, mtime_ns: int) -> None:
+        os.utime(fd, ns=(atime_ns, mtime_ns))
+
+    def set_mode(self, fd: int, mode: int) -> None:
+        os.fchmod(fd, mode)
+
+    def try_lock(self, fd: int) -> bool:
+        """Exclusive flock without waiting; False when somebody else holds it."""
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            if error.errno in (errno.EWOULDBLOCK, errno.EACCES):
+                return False
+            raise
+        return True
+
+    def open_for_writing_elsewhere(self, fd: int) -> bool | None:
+        """Whether anyone on this host has the file open for writing, by asking for a read lease.
+
+        None when the kernel will not say (not the owner, no leases on this file system). The lease is given back
+        at once; `fd` must be read-only.
+        """
+        try:
+            fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_RDLCK)
+        except OSError as error:
+            return True if error.errno == errno.EAGAIN else None
+        fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_UNLCK)
+        return False
+
+    def evict(self, fd: int, offset: int = 0, length: int = 0) -> None:
+        """Asks the kernel to drop clean cached pages (length 0: to the end of the file)."""
+        os.posix_fadvise(fd, offset, length, os.POSIX_FADV_DONTNEED)
+
+    def resident_pages(self, fd: int, size: int) -> int:
+        """How many pages of the file are in the page cache (mincore). Raises OSError when it cannot be told."""
+        resident = 0
+        for offset in range(0, size, _RESIDENCY_WINDOW):
+            length = min(_RESIDENCY_WINDOW, size - offset)
+            resident += _resident_in(fd, offset, length)
+        return resident
+
+    # --- names
+
+    def rename(self, source: str, target: str) -> None:
+        """Replaces `target` when it is there."""
+        os.rename(source, target)
+
+    def rename_no_replace(self, source: str, target: str) -> None:
+        """Raises FileExistsError when `target` is there; EINVAL, ENOSYS or ENOTSUP where the kernel cannot."""
+        result = _libc.renameat2(_AT_FDCWD, os.fsencode(source), _AT_FDCWD, os.fsencode(target), _RENAME_NOREPLACE)
+        if result != 0:
+            code = ctypes.get_errno()
+            raise OSError(code, os.strerror(code), source, None, target)
+
+    def link(self, source: str, target: str) -> None:
+        os.link(source, target, follow_symlinks=False)
+
+    def unlink(self, path: str) -> None:
+        os.unlink(path)
+
+    def make_directory(self, path: str, mode: int = 0o777) -> None:
+        os.mkdir(path, mode)
+
+    def remove_directory(self, path: str) -> None:
+        os.rmdir(path)
+
+    # --- looking
+
+    def lstat(self, path: str) -> os.stat_result:
+        return os.lstat(path)
+
+    def read_link(self, path: str) -> str:
+        return os.readlink(path)
+
+    def list_directory(self, path: str) -> list[DirectoryEntry]:
+        """Every name in `path` with its lstat; an entry that cannot be stat'ed carries the errno instead."""
+        entries = []
+        with os.scandir(path) as listing:
+            for entry in listing:
+                try:
+                    entries.append(DirectoryEntry(entry.name, entry.stat(follow_symlinks=False), None))
+                except OSError as error:
+                    entries.append(DirectoryEntry(entry.name, None, error.errno or errno.EIO))
+        return entries
+
+    def statvfs(self, path: str) -> os.statvfs_result:
+        return os.statvfs(path)
+
+    def mount_table(self) -> str:
+        """The text of /proc/self/mountinfo."""
+        with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as table:
+            return table.read()
+
+
+@contextlib.contextmanager
+def opened(fs: FileSystem, path: str, flags: int, mode: int = 0o666) -> Iterator[int]:
+    """A descriptor that is closed on every way out; a failing close is an error only when all else went well."""
+    fd = fs.open(path, flags, mode)
+    try:
+        yield fd
+    except BaseException:
+        with contextlib.suppress(OSError):
+            fs.close(fd)
+        raise
+    fs.close(fd)
+
+
+def read_file(fs: FileSystem, path: str, limit: int) -> bytes:
+    """All bytes of a small regular file; OSError(EFBIG) when it holds more than `limit`, ELOOP for a link."""
+    with opened(fs, path, os.O_RDONLY | os.O_NOFOLLOW) as fd:
+        size = fs.fstat(fd).st_size
+        if size > limit:
+            raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), path)
+        buffer = bytearray(limit + 1)
+        view = memoryview(buffer)
+        filled = 0
+        while filled <= limit:
+            count = fs.read_into(fd, view[filled:], filled)
+            if count == 0:
+                return bytes(view[:filled])
+            filled += count
+    raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), path)
+
+
+def write_all(fs: FileSystem, fd: int, data: memoryview, offset: int) -> None:
+    """Writes all of `data` at `offset`, whatever the kernel takes at a time (R2)."""
+    done = 0
+    while done < len(data):
+        count = fs.pwrite(fd, data[done:], offset + done)
+        if count <= 0:
+            raise OSError(errno.EIO, "write took no bytes")
+        done += count
+
+
+def _resident_in(fd: int, offset: int, length: int) -> int:
+    address = _libc.mmap(None, length, mmap.PROT_READ, mmap.MAP_SHARED, fd, offset)
+    if address == ctypes.c_void_p(-1).value:
+        code = ctypes.get_errno()
+        raise OSError(code, os.strerror(code))
+    try:
+        pages = (length + mmap.PAGESIZE - 1) // mmap.PAGESIZE
+        vector = (ctypes.c_ubyte * pages)()
+        if _libc.mincore(address, length, vector) != 0:
+            code = ctypes.get_errno()
+            raise OSError(code, os.strerror(code))
+        return sum(map((1).__and__, bytes(vector)))
+    finally:
+        _libc.munmap(address, length)

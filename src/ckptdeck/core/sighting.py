@@ -1,0 +1,278 @@
+"""What a scan sees: stat, records, receipts and structure of everything in one checkpoint set. No judgement yet.
+
+All sizes are bytes; `*_ns` are integer nanoseconds since 1970; other times are float seconds since 1970 (UTC).
+Names are relative to the set's root, as `os.fsdecode` gives them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from ckptdeck.core.states import Condition, Evidence, FlightState, Kind, Origin, Role, State, Structure
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One file of a checkpoint as `lstat` sees it. A file checkpoint is its own single member with path ""."""
+
+    path: str
+    size: int
+    mtime_ns: int
+    ctime_ns: int
+    device: int
+    inode: int
+    mode: int
+    links: int
+    blocks: int
+    """Allocated 512-byte blocks."""
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Every member's stat: a receipt or a plan holds only while this stands still."""
+
+    members: tuple[Member, ...]
+
+    @property
+    def size(self) -> int:
+        return sum(member.size for member in self.members)
+
+    @property
+    def mtime_ns(self) -> int:
+        return max(member.mtime_ns for member in self.members)
+
+    @property
+    def stamps(self) -> tuple[Stamp, ...]:
+        """What is compared and stored; device and inode are not (R32: they do not survive a remount)."""
+        return tuple(Stamp(m.path, m.size, m.mtime_ns, m.ctime_ns) for m in self.members)
+
+
+@dataclass(frozen=True, slots=True)
+class Stamp:
+    """The part of a member's stat that a receipt keeps."""
+
+    path: str
+    size: int
+    mtime_ns: int
+    ctime_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class RecordMember:
+    """One file of a recorded checkpoint. `digest` is the lower-case hex xxh3_128 of its bytes."""
+
+    path: str
+    size: int
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """The manifest's entry for one checkpoint (2-core.md "A record")."""
+
+    name: str
+    step: int | None
+    kind: Kind
+    size: int
+    mtime_ns: int
+    digest: str
+    members: tuple[RecordMember, ...]
+    recorded_at: float
+    origin: Origin
+    run_id: str | None
+    host: str
+    metrics: Mapping[str, float] = field(default_factory=dict)
+    retired: bool = False
+    marked_bad: str | None = None
+    """A digest the operator declared bad; a re-copied twin of it is bad too."""
+    replaces: str | None = None
+    """In a next record: the digest of the file it may replace."""
+    algorithm: str = "xxh3_128"
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """The stored result of one verification; counts only while `stamps` are what is on disk."""
+
+    name: str
+    good: bool
+    digest: str
+    """What was read."""
+    stamps: tuple[Stamp, ...]
+    evidence: Evidence
+    verified_at: float
+    boot_id: str
+    mount: str
+    """Identity of the mount; evidence below device/server dies with it."""
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class StructureFinding:
+    """What a probe of the format says, with its arithmetic."""
+
+    structure: Structure
+    format: str
+    """"torch-zip", "safetensors", ..., "" when no format is known."""
+    text: str
+    """One sentence with expected, found and where."""
+    expected_size: int | None = None
+    proof: str = "none"
+    """"exact-size", "min-size", "magic" or "none"."""
+    loader_says: str = ""
+    """The library's own, often misleading, message for this damage, and what it means."""
+
+
+@dataclass(frozen=True, slots=True)
+class Writer:
+    """A process that holds a file open for writing."""
+
+    pid: int
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Sighting:
+    """One checkpoint name on one side: what is there, what is recorded."""
+
+    name: str
+    step: int | None
+    kind: Kind
+    family: str
+    """Which naming family matched: "single-file", "lightning", ...; "foreign" for none."""
+    rolling: bool = False
+    identity: Identity | None = None
+    """None when only a record is left."""
+    record: Record | None = None
+    next_record: Record | None = None
+    receipt: Receipt | None = None
+    structure: StructureFinding | None = None
+    """None where no probe was needed (size matches a record) or none could run."""
+    writer: Writer | None = None
+    held: bool = False
+    """Somebody has it open for writing (lease refused, or a writer is known)."""
+    moved: bool = False
+    """Size or mtime changed between two looks."""
+    pinned: str | None = None
+    """The pin's reason, "" for none given; None when not pinned."""
+    link: str | None = None
+    """Target, when the name is a symbolic link."""
+    pointed_at_by: str | None = None
+    """The pointer file or link that names this checkpoint."""
+    error: str | None = None
+    """What the file system said when it could not be looked at."""
+    seen_missing: int = 0
+    """How many listings in a row lacked it."""
+
+
+@dataclass(frozen=True, slots=True)
+class InFlight:
+    """A `.part`, or the temporary name of a common trainer."""
+
+    name: str
+    target: str
+    """The final name it is for, "" when it cannot be told."""
+    step: int | None
+    size: int
+    mtime_ns: int
+    inode: int
+    state: FlightState
+    reason: str
+    expected_size: int | None
+    writer: Writer | None
+    bytes_per_second: float | None
+    ours: bool
+    """Named by our own publish, so its flock tells whether it lives."""
+    final_name: bool = False
+    """Written directly under a final name (`unsafe-write`)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Quarantined:
+    """Something set aside by one rename."""
+
+    id: str
+    name: str
+    reason: str
+    size: int
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class Volume:
+    """The file system under a set. Bytes and counts from statvfs, for an unprivileged writer."""
+
+    fs_type: str
+    fs_class: str
+    """"local", "nfs", "smb", "win" or "fuse" (durability.md section 2)."""
+    total: int
+    free: int
+    free_inodes: int
+    optimistic: bool
+    """The free figure may promise more than can be written (W14)."""
+    device: int
+    read_only: bool
+    mount: str
+    """Boot-independent identity of the mount: "<mount id>:<device>"."""
+
+
+@dataclass(frozen=True, slots=True)
+class Warning:
+    """A degraded promise, with a stable code (durability.md 2.5)."""
+
+    code: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Inventory:
+    """One side, looked at once."""
+
+    role: Role
+    root: str
+    control: str | None
+    set_id: str | None
+    run_id: str | None
+    condition: Condition
+    why: str
+    """Why the condition is not ok, and what to do; "" when it is."""
+    taken_at: float
+    volume: Volume | None
+    sightings: tuple[Sighting, ...] = ()
+    in_flight: tuple[InFlight, ...] = ()
+    quarantine: tuple[Quarantined, ...] = ()
+    orphan_next: tuple[str, ...] = ()
+    """Names of next records that have neither a part nor a final file."""
+    warnings: tuple[Warning, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """A sighting with its judgement."""
+
+    sighting: Sighting
+    state: State
+    reason: str
+    verified_at: float | None = None
+    evidence: Evidence | None = None
+
+    @property
+    def name(self) -> str:
+        return self.sighting.name
+
+    @property
+    def step(self) -> int | None:
+        return self.sighting.step
+
+    @property
+    def size(self) -> int:
+        """Bytes on disk, or recorded when nothing is there."""
+        if self.sighting.identity is not None:
+            return self.sighting.identity.size
+        return self.sighting.record.size if self.sighting.record is not None else 0
+
+    @property
+    def digest(self) -> str | None:
+        """The recorded digest, if any."""
+        return self.sighting.record.digest if self.sighting.record is not None else None
