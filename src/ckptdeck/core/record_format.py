@@ -1,0 +1,219 @@
+"""Records, receipts and pins as JSON text, and back, strictly. Times in JSON are ISO 8601 UTC."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any, TypeVar
+
+import xxhash
+
+from ckptdeck.core.safe_text import json_name, name_from_json
+from ckptdeck.core.sighting import Receipt, Record, RecordMember, Stamp
+from ckptdeck.core.states import Evidence, Kind, Origin
+
+RECORD_SCHEMA, RECEIPT_SCHEMA, PIN_SCHEMA = "ckptdeck.record/1", "ckptdeck.receipt/1", "ckptdeck.pin/1"
+_Type = TypeVar("_Type")
+
+
+def iso(seconds: float) -> str:
+    """Seconds since 1970 as "2026-11-30T04:05:06.789012Z"."""
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+
+
+def seconds_of(text: str) -> float:
+    """The reverse of `iso`. Raises ValueError."""
+    moment = datetime.fromisoformat(text)
+    if moment.tzinfo is None:
+        raise ValueError(f"{text!r} names no time zone")
+    return moment.timestamp()
+
+
+def encode_record(record: Record) -> bytes:
+    document: dict[str, Any] = {
+        "schema": RECORD_SCHEMA,
+        **json_name(record.name),
+        "step": record.step,
+        "kind": record.kind.value,
+        "size": record.size,
+        "mtime_ns": record.mtime_ns,
+        "algorithm": record.algorithm,
+        "digest": record.digest,
+        "replaces": record.replaces,
+        "members": [{**json_name(m.path, "path"), "size": m.size, "digest": m.digest} for m in record.members],
+        "recorded_at": iso(record.recorded_at),
+        "origin": record.origin.value,
+        "run_id": record.run_id,
+        "host": record.host,
+        "metrics": dict(record.metrics),
+        "retired": record.retired,
+        "marked_bad": record.marked_bad,
+    }
+    document["checksum"] = _checksum(document)
+    return _dump(document)
+
+
+def decode_record(data: bytes) -> Record:
+    """Raises ValueError with the reason for anything that is not exactly a record of this version."""
+    document = _load(data, RECORD_SCHEMA)
+    claimed = document.pop("checksum", None)
+    if claimed != _checksum(document):
+        raise ValueError("its checksum does not fit its content")
+    members = tuple(
+        RecordMember(_path(item), _size(item), _digest(item)) for item in _typed(document, "members", list)
+    )
+    if not members or sum(member.size for member in members) != document.get("size"):
+        raise ValueError("its members do not add up to its size")
+    algorithm = _typed(document, "algorithm", str)
+    if algorithm != "xxh3_128":
+        raise ValueError(f"algorithm {algorithm!r} is not known to this program")
+    return Record(
+        name=_name(document),
+        step=_optional(document, "step", int),
+        kind=Kind(_typed(document, "kind", str)),
+        size=_size(document),
+        mtime_ns=_typed(document, "mtime_ns", int),
+        digest=_digest(document),
+        members=members,
+        recorded_at=seconds_of(_typed(document, "recorded_at", str)),
+        origin=Origin(_typed(document, "origin", str)),
+        run_id=_optional(document, "run_id", str),
+        host=_typed(document, "host", str),
+        metrics=_metrics(_typed(document, "metrics", dict)),
+        retired=_typed(document, "retired", bool),
+        marked_bad=_optional(document, "marked_bad", str),
+        replaces=_optional(document, "replaces", str),
+        algorithm=algorithm,
+    )
+
+
+def encode_receipt(receipt: Receipt) -> bytes:
+    document: dict[str, Any] = {
+        "schema": RECEIPT_SCHEMA,
+        **json_name(receipt.name),
+        "good": receipt.good,
+        "digest": receipt.digest,
+        "stamps": [
+            {**json_name(s.path, "path"), "size": s.size, "mtime_ns": s.mtime_ns, "ctime_ns": s.ctime_ns}
+            for s in receipt.stamps
+        ],
+        "evidence": receipt.evidence.value,
+        "verified_at": iso(receipt.verified_at),
+        "boot_id": receipt.boot_id,
+        "mount": receipt.mount,
+        "note": receipt.note,
+    }
+    document["checksum"] = _checksum(document)
+    return _dump(document)
+
+
+def decode_receipt(data: bytes) -> Receipt:
+    """Raises ValueError with the reason for anything that is not exactly a receipt of this version."""
+    document = _load(data, RECEIPT_SCHEMA)
+    claimed = document.pop("checksum", None)
+    if claimed != _checksum(document):
+        raise ValueError("its checksum does not fit its content")
+    stamps = tuple(
+        Stamp(_path(item), _size(item), _typed(item, "mtime_ns", int), _typed(item, "ctime_ns", int))
+        for item in _typed(document, "stamps", list)
+    )
+    if not stamps:
+        raise ValueError("it names no file")
+    return Receipt(
+        name=_name(document),
+        good=_typed(document, "good", bool),
+        digest=_digest(document),
+        stamps=stamps,
+        evidence=Evidence(_typed(document, "evidence", str)),
+        verified_at=seconds_of(_typed(document, "verified_at", str)),
+        boot_id=_typed(document, "boot_id", str),
+        mount=_typed(document, "mount", str),
+        note=_typed(document, "note", str),
+    )
+
+
+def encode_pin(name: str, reason: str) -> bytes:
+    return _dump({"schema": PIN_SCHEMA, **json_name(name), **json_name(reason, "reason")})
+
+
+def decode_pin(data: bytes) -> tuple[str, str]:
+    """(name, reason). Raises ValueError."""
+    document = _load(data, PIN_SCHEMA)
+    return _name(document), _name(document, "reason")
+
+
+def _dump(document: Mapping[str, Any]) -> bytes:
+    return (json.dumps(document, indent=1, ensure_ascii=False) + "\n").encode()
+
+
+def _checksum(document: Mapping[str, Any]) -> str:
+    canonical = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return xxhash.xxh3_128(canonical.encode()).hexdigest()
+
+
+def _load(data: bytes, schema: str) -> dict[str, Any]:
+    try:
+        document = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"it is not JSON: {error}") from None
+    if not isinstance(document, dict):
+        raise ValueError("it is not a JSON object")
+    if document.get("schema") != schema:
+        raise ValueError(f"its schema is {document.get('schema')!r}, this program reads {schema!r}")
+    return document
+
+
+def _typed(document: Any, key: str, kind: type[_Type]) -> _Type:
+    value = document.get(key) if isinstance(document, dict) else None
+    if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+        raise ValueError(f"{key} is missing or not {kind.__name__}")
+    return value
+
+
+def _optional(document: Any, key: str, kind: type[_Type]) -> _Type | None:
+    if isinstance(document, dict) and key in document and document[key] is None:
+        return None
+    return _typed(document, key, kind)
+
+
+def _size(document: Any) -> int:
+    size = _typed(document, "size", int)
+    if size < 0:
+        raise ValueError("a size is negative")
+    return size
+
+
+def _digest(document: Any) -> str:
+    digest = _typed(document, "digest", str)
+    if len(digest) != 32 or not set(digest) <= set("0123456789abcdef"):
+        raise ValueError("a digest is not 32 hex digits")
+    return digest
+
+
+def _name(document: Any, key: str = "name") -> str:
+    try:
+        return name_from_json(document, key)
+    except (KeyError, ValueError) as error:
+        raise ValueError(f"{key} is missing or damaged: {error}") from None
+
+
+def _path(document: Any) -> str:
+    """A member's path must stay inside its checkpoint, whatever a damaged or forged record says."""
+    if not isinstance(document, dict):
+        raise ValueError("a member is not an object")
+    path = _name(document, "path")
+    if path and (os.path.isabs(path) or "\0" in path or any(part in ("", ".", "..") for part in path.split("/"))):
+        raise ValueError(f"a member's path is {path!r}")
+    return path
+
+
+def _metrics(values: Mapping[str, Any]) -> dict[str, float]:
+    metrics: dict[str, float] = {}
+    for key, value in values.items():
+        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+            raise ValueError(f"metric {key!r} is not a finite number")
+        metrics[key] = value
+    return metrics
