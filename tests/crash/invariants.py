@@ -1,0 +1,86 @@
+"""What must be true on disk whatever happened (1-product.md, invariant 1; durability.md R5, R8, R15).
+
+Each check returns the violations as sentences; an empty list is the proof.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import xxhash
+
+BEST_EFFORT = frozenset({"log.jsonl", "space.jsonl", "lock"})
+"""Files of a control directory that say what happened, not what is so."""
+
+
+def digest_of(data: bytes) -> str:
+    return xxhash.xxh3_128_hexdigest(data)
+
+
+@dataclass(frozen=True, slots=True)
+class Promise:
+    """What may stand under each name of a set at one moment, and what must."""
+
+    legal: Mapping[str, frozenset[str]]
+    """Final name → digests of the contents that count as whole there."""
+    kept: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """Final name → digests of which one has to be there: it was acknowledged, or it stood there before."""
+    foreign: frozenset[str] = frozenset()
+    """Names in the set that are nobody's business."""
+
+
+def judge_names(root: Path, promise: Promise) -> list[str]:
+    """Nothing under a final name that is not whole, nothing acknowledged that is gone, one part per name."""
+    violations = []
+    parts: dict[str, int] = {}
+    names = {name for name in os.listdir(root) if not name.startswith(".ckptdeck") and name != "lost+found"}
+    for name in sorted(names - promise.foreign):
+        if name.endswith(".part"):
+            parts[name] = parts.get(name, 0) + 1
+        elif name not in promise.legal:
+            violations.append(f"{name}: nobody may have made this name")
+        else:
+            violations += _judge_content(root / name, promise.legal[name])
+    if len(parts) > len(promise.legal):
+        violations.append(f"more parts than names: {sorted(parts)}")
+    for name, digests in promise.kept.items():
+        if name not in names:
+            violations.append(f"{name}: was whole or acknowledged, and is gone")
+        elif name in promise.legal and digests < promise.legal[name]:
+            violations += [f"{v} (what was acknowledged is lost)" for v in _judge_content(root / name, digests)]
+    return violations
+
+
+def _judge_content(path: Path, digests: frozenset[str]) -> list[str]:
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        return [f"{path.name}: cannot be read: {error}"]
+    if digest_of(data) in digests:
+        return []
+    kind = "empty" if not data else "all zeros" if not data.strip(b"\0") else "never whole"
+    return [f"{path.name}: {kind}, {len(data)} bytes"]
+
+
+def fingerprint(*roots: Path) -> str:
+    """One digest of every name, mode, mtime and byte below `roots`; best-effort files left out."""
+    total = hashlib.sha256()
+    for root in roots:
+        for directory, directories, files in os.walk(root):
+            directories.sort()
+            for name in sorted([*files, *directories]):
+                path = os.path.join(directory, name)
+                found = os.lstat(path)
+                entry = f"{os.path.relpath(path, root)}\0{found.st_mode:o}"
+                if stat.S_ISREG(found.st_mode):
+                    if name in BEST_EFFORT:
+                        continue
+                    content = hashlib.sha256(Path(path).read_bytes()).hexdigest()
+                    entry += f"\0{found.st_size}\0{found.st_mtime_ns}\0{content}"
+                total.update(os.fsencode(entry) + b"\n")
+    return total.hexdigest()
