@@ -203,11 +203,12 @@ def _checked_mirror(primary: CheckpointSet, mirror: CheckpointSet) -> Checkpoint
             "--new-mirror`",
         )
     if mirror.document.set_id != partner:
+        run = visible(mirror.document.run_id or "?")
         return replace(
             mirror,
             condition=Condition.WRONG_SET,
-            why=f"{visible(mirror.root)} is mirror {mirror.document.set_id[:8]} (run {visible(mirror.document.run_id or '?')}), "
-            f"this primary is paired with {partner[:8]}: another disk is mounted there, or give the right directory",
+            why=f"{visible(mirror.root)} is mirror {mirror.document.set_id[:8]} (run {run}), this primary is paired "
+            f"with {partner[:8]}: another disk is mounted there, or give the right directory",
         )
     return mirror
 

@@ -62,9 +62,7 @@ def decode_record(data: bytes) -> Record:
     claimed = document.pop("checksum", None)
     if claimed != _checksum(document):
         raise ValueError("its checksum does not fit its content")
-    members = tuple(
-        RecordMember(_path(item), _size(item), _digest(item)) for item in _typed(document, "members", list)
-    )
+    members = tuple(RecordMember(_path(item), _size(item), _digest(item)) for item in _typed(document, "members", list))
     if not members or sum(member.size for member in members) != document.get("size"):
         raise ValueError("its members do not add up to its size")
     algorithm = _typed(document, "algorithm", str)

@@ -1,0 +1,255 @@
+"""A staged file: what a checkpoint is until it is whole. It has a `.part` name that no reader takes for a checkpoint.
+
+Exclusive (nobody else writes it), flocked while its writer lives (so that a leftover can be told from a live one),
+and hashed as it grows.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import stat
+import weakref
+from typing import TYPE_CHECKING
+
+import xxhash
+
+from ckptdeck.core.errors import InUse, Refused
+from ckptdeck.core.filesystem import FileSystem, write_all
+from ckptdeck.core.host import Host
+from ckptdeck.core.naming import part_name
+from ckptdeck.core.safe_text import visible
+from ckptdeck.core.sighting import Volume
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer, WriteableBuffer
+
+_open_parts: weakref.WeakSet[Part] = weakref.WeakSet()
+
+
+class Part(io.RawIOBase):
+    """A writable, seekable binary file with a `.part` name.
+
+    `digest` is ready when all bytes came in order; a writer that seeks back, truncates, or takes the descriptor for
+    itself (zip, HDF5 and numpy writers do) makes it None, and the hash is then taken from disk at the end.
+    """
+
+    def __init__(self, fs: FileSystem, fd: int, path: str) -> None:
+        super().__init__()
+        self.path = path
+        self._fs = fs
+        self._fd: int | None = fd
+        self._position = 0
+        self._hashed = 0
+        self._hash: xxhash.xxh3_128 | None = xxhash.xxh3_128()
+        self._given_up = False
+        self._left = False
+        status = fs.fstat(fd)
+        self.inode = status.st_ino
+        self.device = status.st_dev
+        _open_parts.add(self)
+
+    # --- what a publisher uses
+
+    @property
+    def descriptor(self) -> int:
+        """The open descriptor. Raises ValueError when closed."""
+        if self._fd is None:
+            raise ValueError("the part is closed")
+        return self._fd
+
+    @property
+    def digest(self) -> str | None:
+        """Hex digest of everything written, if it could be taken on the way."""
+        return self._hash.hexdigest() if self._hash is not None else None
+
+    @property
+    def hashed(self) -> int:
+        """How many bytes the digest covers."""
+        return self._hashed
+
+    def continue_from(self, size: int, digest: xxhash.xxh3_128) -> None:
+        """Goes on behind a proven prefix of `size` bytes whose hash state is `digest`."""
+        self._fs.truncate(self.descriptor, size)
+        self._position = self._hashed = size
+        self._hash = digest
+
+    def release(self) -> None:
+        """Closes the descriptor, which gives the flock back. Raises the OSError of close, once (R6)."""
+        fd, self._fd = self._fd, None
+        if fd is not None:
+            self._fs.close(fd)
+
+    def leave(self) -> None:
+        """What is staged stays, for the next run to continue or to roll forward; `discard` then only closes it."""
+        self._left = True
+
+    def discard(self) -> None:
+        """Removes the staged file. What cannot be removed stays behind as a stale part, which is no harm."""
+        self._given_up = True
+        if not self._left:
+            with contextlib.suppress(OSError):
+                # Only what still is ours: the name may have been taken over after the flock was lost.
+                if self._fs.lstat(self.path).st_ino == self.inode:
+                    self._fs.unlink(self.path)
+        with contextlib.suppress(OSError):
+            self.release()
+
+    # --- what the caller's writer uses
+
+    def write(self, data: ReadableBuffer, /) -> int:
+        view = memoryview(data).cast("B")
+        if not view or self._given_up:
+            return len(view)  # a buffer above us may still hold bytes of a part that is gone
+        write_all(self._fs, self.descriptor, view, self._position)
+        if self._position != self._hashed:
+            self._hash = None
+        if self._hash is not None:
+            self._hash.update(view)
+            self._hashed += len(view)
+        self._position += len(view)
+        return len(view)
+
+    def readinto(self, buffer: WriteableBuffer, /) -> int:
+        count = self._fs.read_into(self.descriptor, memoryview(buffer).cast("B"), self._position)
+        self._position += count
+        return count
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET, /) -> int:
+        base = {os.SEEK_SET: 0, os.SEEK_CUR: self._position}.get(whence)
+        if base is None:
+            base = self._fs.fstat(self.descriptor).st_size
+        if base + offset < 0:
+            raise OSError(22, "negative seek position")
+        self._position = base + offset
+        return self._position
+
+    def tell(self) -> int:
+        return self._position
+
+    def truncate(self, size: int | None = None, /) -> int:
+        size = self._position if size is None else size
+        if size != self._hashed:
+            self._hash = None
+        self._fs.truncate(self.descriptor, size)
+        return size
+
+    def fileno(self) -> int:
+        """The raw descriptor. Whoever asks for it may write past us, so the running hash is given up."""
+        self._hash = None
+        return self.descriptor
+
+    def readable(self) -> bool:
+        return True
+
+    def writable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def isatty(self) -> bool:
+        return False
+
+
+def open_part(host: Host, root: str, final: str, volume: Volume, *, minimum_age: float) -> Part:
+    """A new, empty part for `root`/`final`.
+
+    A leftover that nobody owns is removed first. Raises InUse when a live writer owns it, Refused when the name is
+    taken by something that is not a regular file, OSError otherwise.
+    """
+    path = os.path.join(root, part_name(final))
+    while True:
+        try:
+            fd = host.fs.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW)
+        except FileExistsError:
+            leftover = claim_part(host, path, volume, minimum_age=minimum_age)
+            if leftover is not None:
+                leftover.discard()
+            continue
+        part = _claimed(host.fs, fd, path)
+        if part is not None:
+            return part
+
+
+def claim_part(host: Host, path: str, volume: Volume, *, minimum_age: float) -> Part | None:
+    """Takes over a leftover part that nobody owns; None when there is none any more.
+
+    Raises InUse while its writer lives (or may live: where flock does not reach, quiet for the age guard), Refused
+    for anything that is not a regular file.
+    """
+    try:
+        fd = host.fs.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        _refuse_odd(host, path, error)
+        raise
+    try:
+        status = host.fs.fstat(fd)
+        if not stat.S_ISREG(status.st_mode):
+            raise _not_regular(path)
+        quiet_for = host.clock.now() - status.st_mtime
+        if volume.fs_class != "local" and not quiet_for >= minimum_age:
+            raise InUse(
+                f"{visible(path)} was written {max(quiet_for, 0):.0f} s ago, maybe from another host",
+                why=f"On {volume.fs_type} only silence for {minimum_age:.0f} s proves that its writer is gone",
+                next_step="Wait, then try again",
+            )
+        part = _claimed(host.fs, fd, path, owned_is_error=True)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            host.fs.close(fd)
+        raise
+    return part
+
+
+def _claimed(fs: FileSystem, fd: int, path: str, *, owned_is_error: bool = False) -> Part | None:
+    """The part behind `fd`, flocked; None when the name has gone to another inode meanwhile.
+
+    Whoever removes a leftover holds its flock, so a name that still leads to our inode after we hold the flock
+    cannot be taken away from us.
+    """
+    if not fs.try_lock(fd):
+        if owned_is_error:
+            raise InUse(
+                f"{visible(path)} is being written by another process",
+                why="It holds the file's lock, which the kernel takes away when it dies",
+                next_step="Let it finish, or stop it; nothing was touched",
+            )
+        fs.close(fd)
+        return None
+    try:
+        same = fs.lstat(path).st_ino == fs.fstat(fd).st_ino
+    except FileNotFoundError:
+        same = False
+    if not same:
+        fs.close(fd)
+        return None
+    return Part(fs, fd, path)
+
+
+def _refuse_odd(host: Host, path: str, error: OSError) -> None:
+    with contextlib.suppress(OSError):
+        if not stat.S_ISREG(host.fs.lstat(path).st_mode):
+            raise _not_regular(path) from error
+
+
+def _not_regular(path: str) -> Refused:
+    return Refused(
+        f"{visible(path)} is not a regular file",
+        guard="symlink",
+        why="Something else uses the name under which a checkpoint would be staged; links are never followed",
+        next_step="Move it away, then try again",
+    )
+
+
+def _close_inherited() -> None:
+    """A forked child must not keep a part's flock alive after its writer is dead (data loader workers do fork)."""
+    for part in list(_open_parts):
+        with contextlib.suppress(OSError):
+            part.release()
+
+
+os.register_at_fork(after_in_child=_close_inherited)

@@ -1,0 +1,354 @@
+"""The rule of the product: an artifact exists only when it is whole; until then it has no name.
+
+    part      .part beside the target, exclusive, flocked            (part.py)
+    write     hashed on the way                                       "
+    fsync     once; any error is final for this inode                 settle
+    announce  manifest/<name>.json.next, durable                      name
+    prove     size; read back past the page cache                     settle
+    rename    one atomic step, no clobber or explicit replace         name
+    fsync     the directory: only now is the name durable             name
+    record    next record → record, by rename; receipt                name
+
+The trainer's library, mirror, restore, repair and recover all go through `settle` and `name_part`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import logging
+import os
+import stat
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from ckptdeck.core.checkpoint_set import CheckpointSet
+from ckptdeck.core.errors import CkptdeckError, ContentMismatch, Refused, UsageError, VolumeSuspect, from_os_error
+from ckptdeck.core.filesystem import opened
+from ckptdeck.core.hashing import digest_descriptor, evidence_now, member_of
+from ckptdeck.core.host import Host
+from ckptdeck.core.manifest import Manifest
+from ckptdeck.core.naming import NameRole, read_name
+from ckptdeck.core.part import Part, open_part
+from ckptdeck.core.policy import DEFAULT_POLICY, MINIMUM_AGE
+from ckptdeck.core.progress import UNHURRIED, Effort
+from ckptdeck.core.safe_text import visible
+from ckptdeck.core.sighting import Receipt, Record, RecordMember, Stamp, Volume, Warning
+from ckptdeck.core.states import Condition, Evidence, Kind, Origin
+from ckptdeck.core.volume import fsync_directory, in_memory, rename_into_place, volume_of
+
+log = logging.getLogger("ckptdeck")
+_BUFFER = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Intent:
+    """What is to be published, and how."""
+
+    name: str
+    origin: Origin = Origin.PUBLISHED
+    step: int | None = None
+    metrics: Mapping[str, float] = field(default_factory=dict)
+    replace: bool = False
+    readback: bool = False
+    mode: int | None = None
+    mtime_ns: int | None = None
+    """Kept from the source of a copy; None takes what writing it gave."""
+    run_id: str | None = None
+    must_record: bool = False
+    """A failing announcement fails the publish (copies); else it only warns (a trainer's save)."""
+
+
+@dataclass(slots=True)
+class Published:
+    """What came of it; filled when the publish has ended."""
+
+    path: str
+    record: Record | None = None
+    receipt: Receipt | None = None
+    warnings: tuple[Warning, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """A part whose bytes are durable and, if asked for, proven; it has no name yet."""
+
+    record: Record
+    evidence: Evidence
+
+
+@contextlib.contextmanager
+def publish(
+    host: Host, target: CheckpointSet, intent: Intent, effort: Effort = UNHURRIED
+) -> Iterator[tuple[io.BufferedRandom, Published]]:
+    """Yields a binary file to write and the result that is complete once the block has ended.
+
+    An exception in the block, a kill, or a full disk leave nothing under the final name. Raises Refused or
+    UsageError before anything is written, NoSpace, VolumeSuspect or ItemFailed when it could not be made durable.
+    """
+    require_publishable(host, target, intent)
+    result = Published(target.path_of(intent.name))
+    try:
+        volume = volume_of(host.fs, target.root)
+        part = open_part(host, target.root, intent.name, volume, minimum_age=MINIMUM_AGE)
+    except OSError as error:
+        raise from_os_error(error, f"Staging {visible(result.path)}") from error
+    stream = io.BufferedRandom(part, _BUFFER)
+    try:
+        yield stream, result
+        if not stream.closed:
+            stream.flush()
+        settled = settle(host, target, volume, part, intent, effort)
+        name_part(host, target, volume, part, settled, intent, result)
+    except OSError as error:
+        raise from_os_error(error, f"Publishing {visible(result.path)}") from error
+    finally:
+        # After a success the part's name is gone and only the descriptor is left to give back.
+        part.discard()
+        _abandon(stream)
+
+
+def require_publishable(host: Host, target: CheckpointSet, intent: Intent) -> None:
+    """Raises UsageError for a name that cannot be a checkpoint's, Refused when the name is taken."""
+    name = intent.name
+    if name in ("", ".", "..") or "/" in name or "\0" in name:
+        raise UsageError(f"{visible(name)!r} is not a file name", next_step="Give a name without slashes")
+    if read_name(name, False, DEFAULT_POLICY).role in (NameRole.IN_FLIGHT, NameRole.OURS):
+        raise UsageError(
+            f"{visible(name)} is a name for unfinished files",
+            why="A checkpoint of that name would never be seen as whole",
+            next_step="Choose another name",
+        )
+    if target.condition not in (Condition.OK, Condition.UNINITIALISED, Condition.TWO_CONTROLS):
+        raise from_condition(target)
+    try:
+        status = host.fs.lstat(target.path_of(name))
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise from_os_error(error, f"Looking at {visible(target.path_of(name))}") from error
+    if not stat.S_ISREG(status.st_mode):
+        raise Refused(
+            f"{visible(target.path_of(name))} exists and is not a regular file",
+            guard="symlink" if stat.S_ISLNK(status.st_mode) else "not-a-file",
+            next_step="Move it away, or publish under another name",
+        )
+    if not intent.replace:
+        raise _exists(target.path_of(name))
+
+
+def from_condition(target: CheckpointSet) -> CkptdeckError:
+    """The refusal for a set that is not there, not readable or not the one meant."""
+    return VolumeSuspect(f"The {target.role} {visible(target.root)} is {target.condition}", why=target.why)
+
+
+def settle(
+    host: Host, target: CheckpointSet, volume: Volume, part: Part, intent: Intent, effort: Effort = UNHURRIED
+) -> Settled:
+    """Makes the part durable, then proves it as far as asked. Nothing has a new name afterwards.
+
+    Raises OSError when it could not be made durable (then the inode is never used again: no second fsync, R5),
+    ContentMismatch when the device gives back other bytes than were written.
+    """
+    fd = part.descriptor
+    if intent.mode is not None:
+        with contextlib.suppress(OSError):  # W7: some servers keep no modes; the data is what counts
+            host.fs.set_mode(fd, intent.mode)
+    if intent.mtime_ns is not None:
+        with contextlib.suppress(OSError):
+            host.fs.set_times(fd, intent.mtime_ns, intent.mtime_ns)
+    host.fs.fsync(fd)
+    status = host.fs.fstat(fd)
+    evidence = Evidence.STREAM
+    digest = part.digest
+    if digest is None:
+        digest = digest_descriptor(
+            host, fd, status.st_size, name=intent.name, side=target.role, phase="hash", effort=effort, drop=False
+        )
+    elif status.st_size != part.hashed:
+        raise _mismatch(part.path, f"{part.hashed} bytes were written and {status.st_size} are there")
+    if intent.readback:
+        evidence = _read_back(host, target, volume, part, digest, status.st_size, effort)
+    record = Record(
+        name=intent.name,
+        step=intent.step,
+        kind=Kind.FILE,
+        size=status.st_size,
+        mtime_ns=status.st_mtime_ns,
+        digest=digest,
+        members=(RecordMember("", status.st_size, digest),),
+        recorded_at=host.clock.now(),
+        origin=intent.origin,
+        run_id=intent.run_id,
+        host=host.name,
+        metrics=dict(intent.metrics),
+    )
+    return Settled(record, evidence)
+
+
+def name_part(
+    host: Host,
+    target: CheckpointSet,
+    volume: Volume,
+    part: Part,
+    settled: Settled,
+    intent: Intent,
+    result: Published,
+) -> None:
+    """Announces, renames, makes the name durable, records. The order is the promise."""
+    warnings: list[Warning] = []
+    manifest = Manifest(host.fs, target, pid=host.pid) if target.control is not None else None
+    announced = manifest is not None and _announce(host, manifest, result.path, settled.record, intent, warnings)
+    if volume.fs_class != "local":
+        part.release()  # such servers refuse to rename a file that anybody, we included, holds open (R11)
+    try:
+        warnings += rename_into_place(host, volume, part.path, result.path, replace=intent.replace, inode=part.inode)
+    except FileExistsError:
+        _withdraw(manifest, intent.name, announced=announced)
+        raise _exists(result.path) from None
+    except OSError:
+        if announced and volume.fs_class in ("smb", "win"):
+            part.leave()  # W9: proven bytes the server refuses to rename today; `recover` gives them their name
+        else:
+            _withdraw(manifest, intent.name, announced=announced)
+        raise
+    warnings += fsync_directory(host.fs, target.root, volume)
+    if manifest is not None and announced:
+        result.record = _record(host, manifest, volume, settled, intent, result, warnings)
+    elif manifest is None:
+        warnings.append(Warning("unrecorded", f"{visible(target.root)} is no initialised set: named, not recorded"))
+    result.warnings = tuple(warnings)
+    for warning in warnings:
+        log.warning("%s: %s (%s)", visible(result.path), warning.text, warning.code)
+
+
+def receipt_for(
+    host: Host, record: Record, stamps: tuple[Stamp, ...], evidence: Evidence, volume: Volume, *, digest: str
+) -> Receipt:
+    """What `digest`, just read, says about `record`."""
+    good = digest == record.digest and record.marked_bad != digest
+    return Receipt(
+        name=record.name,
+        good=good,
+        digest=digest,
+        stamps=stamps,
+        evidence=evidence,
+        verified_at=host.clock.now(),
+        boot_id=host.boot_id,
+        mount=volume.mount,
+    )
+
+
+def finish_earlier(host: Host, manifest: Manifest, final: str, name: str) -> None:
+    """Brings the announcement of an earlier, interrupted publish of `name` to its end.
+
+    Where its rename had happened (size and mtime of the final file are the announced ones, which only that inode
+    has) it becomes the record; else its data never got the name, and it is withdrawn. Raises OSError.
+    """
+    try:
+        earlier = manifest.next_record(name)
+    except ValueError:
+        manifest.drop_next_record(name)
+        return
+    if earlier is None:
+        return
+    try:
+        status = host.fs.lstat(final)
+    except FileNotFoundError:
+        manifest.drop_next_record(name)
+        return
+    if (status.st_size, status.st_mtime_ns) == (earlier.size, earlier.mtime_ns):
+        manifest.promote_next_record(name)
+    else:
+        manifest.drop_next_record(name)
+
+
+def _announce(
+    host: Host, manifest: Manifest, final: str, record: Record, intent: Intent, warnings: list[Warning]
+) -> bool:
+    try:
+        finish_earlier(host, manifest, final, intent.name)
+        try:
+            current = manifest.record(intent.name)
+        except ValueError:
+            current = None  # a damaged record names no file that may be replaced
+        manifest.write_next_record(replace(record, replaces=current.digest if current is not None else None))
+    except OSError as error:
+        if intent.must_record:
+            raise
+        warnings.append(Warning("unrecorded", f"its record could not be written: {os.strerror(error.errno or 0)}"))
+        return False
+    return True
+
+
+def _withdraw(manifest: Manifest | None, name: str, *, announced: bool) -> None:
+    if manifest is not None and announced:
+        with contextlib.suppress(OSError):  # recover drops a next record without data
+            manifest.drop_next_record(name)
+
+
+def _record(
+    host: Host,
+    manifest: Manifest,
+    volume: Volume,
+    settled: Settled,
+    intent: Intent,
+    result: Published,
+    warnings: list[Warning],
+) -> Record | None:
+    """The data is named and durable: from here on only our bookkeeping can fail, and it can be made up for."""
+    try:
+        manifest.promote_next_record(intent.name)
+        if settled.evidence is not Evidence.STREAM:
+            status = host.fs.lstat(result.path)  # after the rename, which moves ctime
+            stamps = (Stamp("", status.st_size, status.st_mtime_ns, status.st_ctime_ns),)
+            result.receipt = receipt_for(
+                host, settled.record, stamps, settled.evidence, volume, digest=settled.record.digest
+            )
+            manifest.write_receipt(result.receipt)
+    except OSError as error:
+        warnings.append(
+            Warning("unrecorded", f"its record could not be finished: {os.strerror(error.errno or 0)}; `recover` will")
+        )
+        return None
+    return settled.record
+
+
+def _read_back(
+    host: Host, target: CheckpointSet, volume: Volume, part: Part, digest: str, size: int, effort: Effort
+) -> Evidence:
+    """Reads the staged inode again, from the device where that can be had, and compares (R7, R8)."""
+    name = os.path.basename(part.path)
+    with opened(host.fs, part.path, os.O_RDONLY | os.O_NOFOLLOW) as fd:
+        if member_of("", host.fs.fstat(fd)).inode != part.inode:
+            raise _mismatch(part.path, "another file took its name")
+        evidence = evidence_now(host.fs, fd, size, volume)
+        found = digest_descriptor(
+            host, fd, size, name=name, side=target.role, phase="read back", effort=effort, drop=not in_memory(volume)
+        )
+    if found != digest:
+        raise _mismatch(part.path, f"the storage returned other bytes than were written ({found} for {digest})")
+    return evidence
+
+
+def _mismatch(path: str, what: str) -> ContentMismatch:
+    return ContentMismatch(
+        f"{visible(path)} is not what was written: {what}",
+        why="The device, its driver or the memory changed it",
+        next_step="It was not given its final name. Check the disk (dmesg, SMART) before trusting it with more",
+    )
+
+
+def _exists(path: str) -> Refused:
+    return Refused(
+        f"{visible(path)} exists already",
+        guard="exists",
+        why="It would have been replaced",
+        next_step="Publish under another name, or ask for the replacement explicitly (--replace)",
+    )
+
+
+def _abandon(stream: io.BufferedRandom) -> None:
+    """The stream's buffer may hold bytes of a part that is gone; they are dropped, not written."""
+    with contextlib.suppress(OSError, ValueError):
+        stream.detach()

@@ -1,0 +1,98 @@
+"""The trainer's side: the core's publish, bound to this machine.
+
+    with publish("/data/ckpt", "step_0810.pt", step=810, metrics={"loss": 1.93}) as fh:
+        torch.save(state, fh)
+
+Needs no initialised set and no running console: without `ckptdeck init` the file is named just as safely, only not
+recorded. Importing this module imports neither textual, rich, watchfiles nor psutil.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from typing import BinaryIO, Literal
+
+from ckptdeck.core.checkpoint_set import find_set
+from ckptdeck.core.errors import UsageError, from_os_error
+from ckptdeck.core.naming import read_name
+from ckptdeck.core.policy import DEFAULT_POLICY
+from ckptdeck.core.publish import Intent, Published
+from ckptdeck.core.publish import publish as publish_in
+from ckptdeck.core.safe_text import visible
+from ckptdeck.core.states import Condition, Role
+from ckptdeck.monitor.host import this_host
+
+_COPY_CHUNK = 1 << 20
+
+
+@contextlib.contextmanager
+def publish(
+    directory: str | os.PathLike[str],
+    name: str,
+    *,
+    step: int | None = None,
+    metrics: Mapping[str, float] | None = None,
+    exists: Literal["replace", "refuse"] = "replace",
+    readback: bool = False,
+) -> Iterator[io.BufferedRandom]:
+    """Yields a binary file; when the block has ended, `directory`/`name` exists, whole and durable, or not at all.
+
+    `step` is read from the name when left out. `metrics` (finite numbers) are kept in the record. `exists` decides
+    what happens to a checkpoint of that name: replaced by default, since a restarted run saves its step again.
+    `readback` reads the bytes back from the device before they get their name.
+
+    An exception inside the block leaves no final name and is passed on. Raises `ckptdeck.CkptdeckError` (NoSpace,
+    VolumeSuspect, Refused, ...) when the save could not be made durable; failures of the bookkeeping alone are
+    logged on the logger "ckptdeck" and never fail a save.
+    """
+    if exists not in ("replace", "refuse"):
+        raise UsageError(f"exists={exists!r} is not known", next_step='Use "replace" or "refuse"')
+    host = this_host()
+    target = find_set(host.fs, os.fspath(directory), Role.PRIMARY)
+    if target.condition is Condition.WRONG_SET and target.document is not None:
+        # A trainer may well write into what another pair calls its mirror; publishing is safe in either.
+        target = find_set(host.fs, os.fspath(directory), target.document.role)
+    intent = Intent(
+        name=name,
+        step=step if step is not None else read_name(name, False, DEFAULT_POLICY).step,
+        metrics=dict(metrics or {}),
+        replace=exists == "replace",
+        readback=readback,
+        run_id=target.document.run_id if target.document is not None else None,
+    )
+    with publish_in(host, target, intent) as (stream, _result):
+        yield stream
+
+
+def publish_file(
+    source: str | os.PathLike[str] | BinaryIO,
+    directory: str | os.PathLike[str],
+    name: str | None = None,
+    *,
+    step: int | None = None,
+    metrics: Mapping[str, float] | None = None,
+    exists: Literal["replace", "refuse"] = "replace",
+    readback: bool = True,
+) -> str:
+    """Publishes a copy of a finished file, or of a binary stream (then `name` is needed). Returns the final path."""
+    if isinstance(source, str | os.PathLike):
+        path = os.fspath(source)
+        name = name or os.path.basename(path)
+        with contextlib.ExitStack() as stack:
+            try:
+                stream = stack.enter_context(open(path, "rb"))
+            except OSError as error:
+                raise from_os_error(error, f"Opening {visible(path)}") from error
+            return publish_file(stream, directory, name, step=step, metrics=metrics, exists=exists, readback=readback)
+    if name is None:
+        raise UsageError("A stream has no name", next_step="Pass name=...")
+    with publish(directory, name, step=step, metrics=metrics, exists=exists, readback=readback) as target:
+        shutil.copyfileobj(source, target, _COPY_CHUNK)
+    return os.path.join(os.fspath(directory), name)
+
+
+__all__ = ["Published", "publish", "publish_file"]
