@@ -8,8 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from ckptdeck.core.states import Condition, Evidence, FlightState, Kind, Origin, Role, State, Structure
+
+if TYPE_CHECKING:
+    from ckptdeck.core.manifest import ManifestContents
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +144,8 @@ class Sighting:
     step: int | None
     kind: Kind
     family: str
-    """Which naming family matched: "single-file", "lightning", ...; "foreign" for none."""
+    """Which naming family matched: "single-file", "lightning", ...; "foreign" for none, "recorded" when only a record
+    says that the name is a checkpoint."""
     rolling: bool = False
     identity: Identity | None = None
     """None when only a record is left."""
@@ -245,6 +250,21 @@ class Inventory:
     orphan_next: tuple[str, ...] = ()
     """Names of next records that have neither a part nor a final file."""
     warnings: tuple[Warning, ...] = ()
+    boot_id: str = ""
+    """The boot this was seen in: weak evidence of another boot counts no more."""
+    read: ReadBefore | None = field(default=None, repr=False, compare=False)
+    """What the next scan need not read again."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadBefore:
+    """The bookkeeping of a set as it was read, and by what a change of it is noticed."""
+
+    contents: ManifestContents
+    stamps: tuple[tuple[int, int, int], ...]
+    """(inode, mtime_ns, ctime_ns) of each directory it was read from."""
+    settled: bool
+    """The stamps were old enough when taken that a later change must show in them (R32)."""
 
 
 @dataclass(frozen=True, slots=True)

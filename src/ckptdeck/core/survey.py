@@ -19,9 +19,11 @@ class Step:
 
     step: int | None
     name: str
-    """The name on the primary, or on the mirror when only that has it."""
+    """The same on both sides."""
     primary: Checkpoint | None
     mirror: Checkpoint | None
+    """State `absent` where it never was, `unreadable` where its whole side cannot be read; None only when the pair has
+    no such side."""
     verdict: Verdict
     reason: str
 
