@@ -12,7 +12,8 @@ CkptdeckError                 exit  code in JSON
 ├── FreshRun                     9  fresh-run       (no checkpoint, no record)
 ├── ItemFailed                   3  item-failed     (one item of a plan; the rest goes on)
 │   ├── SourceChanged            3  source-changed
-│   └── ContentMismatch          3  content-mismatch
+│   ├── ContentMismatch          3  content-mismatch
+│   └── RottenSource             3  rotten-source
 └── Cancelled                  130  cancelled
 
 Each carries one paragraph: what happened and where, why, and what to do next.
@@ -68,9 +69,15 @@ class SourceChanged(ItemFailed):
 
 
 class ContentMismatch(ItemFailed):
-    """Bytes were read that are not the bytes the record, or the copy just written, promises."""
+    """The device gave back other bytes than were written to it."""
 
     code = "content-mismatch"
+
+
+class RottenSource(ItemFailed):
+    """The source of a copy or an adoption is not what its record, or its twin, says: a finding about data."""
+
+    code = "rotten-source"
 
 
 class Refused(CkptdeckError):

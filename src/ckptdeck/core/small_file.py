@@ -19,17 +19,27 @@ def write_small_file(fs: FileSystem, directory: str, name: str, data: bytes, *, 
 
     Raises OSError; the old file is then untouched.
     """
-    temporary = os.path.join(directory, f".{pid}-{next(_numbers)}{SUFFIX}")
+    fd, temporary = _create_temporary(fs, directory, pid)
     try:
-        with opened(fs, temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW) as fd:
+        try:
             write_all(fs, fd, memoryview(data), 0)
             fs.fsync(fd)
+        finally:
+            fs.close(fd)
         fs.rename(temporary, os.path.join(directory, name))
     except OSError:
         with contextlib.suppress(OSError):
             fs.unlink(temporary)
         raise
     sync_names(fs, directory)
+
+
+def _create_temporary(fs: FileSystem, directory: str, pid: int) -> tuple[int, str]:
+    """A new file only we write. A container may give every run the same pid, so leftovers are stepped over."""
+    while True:
+        temporary = os.path.join(directory, f".{pid}-{next(_numbers)}{SUFFIX}")
+        with contextlib.suppress(FileExistsError):
+            return fs.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW), temporary
 
 
 def sync_names(fs: FileSystem, directory: str) -> None:

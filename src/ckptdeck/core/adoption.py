@@ -1,0 +1,85 @@
+"""Recording checkpoints that somebody else wrote: proven where they lie, never moved, never changed."""
+
+from __future__ import annotations
+
+from ckptdeck.core.checkpoint_set import CheckpointSet, Pair
+from ckptdeck.core.errors import Refused, RottenSource
+from ckptdeck.core.hashing import Reading, read_for_proof
+from ckptdeck.core.host import Host
+from ckptdeck.core.manifest import Manifest
+from ckptdeck.core.plans.plan import PlanItem
+from ckptdeck.core.progress import Effort
+from ckptdeck.core.recheck import require_source
+from ckptdeck.core.safe_text import visible
+from ckptdeck.core.transfer import adopted_record
+from ckptdeck.core.verify import receipt_of
+from ckptdeck.core.volume import volume_of
+
+
+def adopt(host: Host, pair: Pair, item: PlanItem, effort: Effort) -> str:
+    """Hashes `item` and writes its record and receipt. Returns what was done, in one clause.
+
+    Raises RottenSource when it differs from what the other side's record says, Refused when it is recorded or
+    changed since the plan, SourceChanged, Cancelled, OSError.
+    """
+    checkpoint_set = pair.on(item.side)
+    manifest = Manifest(host.fs, checkpoint_set, pid=host.pid)
+    _require_unrecorded(manifest, item)
+    reading = _prove(host, checkpoint_set, item, effort)
+    expect = item.details.get("expect")
+    if expect is not None and reading.digest != expect:
+        raise RottenSource(
+            f"{visible(item.name)} on the {item.side} is not what the {item.side.other}'s record says: "
+            f"{reading.digest} for {expect}",
+            why="One of the two copies is damaged or of another run",
+            next_step=f"Nothing was recorded. To decide for it: `ckptdeck adopt {visible(item.name)} --side {item.side}`",
+        )
+    _write(host, checkpoint_set, manifest, item, reading)
+    return f"recorded, {reading.evidence} evidence"
+
+
+def adopt_twins(host: Host, pair: Pair, first: PlanItem, second: PlanItem, effort: Effort) -> str:
+    """Both sides have it and neither is recorded: both are hashed, and recorded only when they are the same."""
+    readings = []
+    for item in (first, second):
+        _require_unrecorded(Manifest(host.fs, pair.on(item.side)), item)
+        readings.append(_prove(host, pair.on(item.side), item, effort))
+    if readings[0].digest != readings[1].digest:
+        raise RottenSource(
+            f"{visible(first.name)} differs between the sides: {readings[0].digest} on the {first.side}, "
+            f"{readings[1].digest} on the {second.side}",
+            why="Both have the same size and no record tells which one is right",
+            next_step=f"Nothing was recorded. Decide with `ckptdeck adopt {visible(first.name)} --side primary|mirror`",
+        )
+    for item, reading in zip((first, second), readings, strict=True):
+        checkpoint_set = pair.on(item.side)
+        _write(host, checkpoint_set, Manifest(host.fs, checkpoint_set, pid=host.pid), item, reading)
+    weakest = min((reading.evidence for reading in readings), key=lambda evidence: evidence.rank)
+    return f"recorded on both sides, {weakest} evidence"
+
+
+def _require_unrecorded(manifest: Manifest, item: PlanItem) -> None:
+    try:
+        record = manifest.record(item.name)
+        announced = manifest.next_record(item.name)
+    except ValueError:
+        return  # a damaged record is what adopting again repairs
+    if announced is not None or (record is not None and record.digest != item.details.get("replaces")):
+        raise Refused(
+            f"{visible(item.name)} on the {item.side} was recorded by somebody else meanwhile",
+            guard="changed-since-plan",
+            next_step="Look again and plan anew",
+        )
+
+
+def _prove(host: Host, checkpoint_set: CheckpointSet, item: PlanItem, effort: Effort) -> Reading:
+    path = checkpoint_set.path_of(item.name)
+    require_source(host, path, item)
+    volume = volume_of(host.fs, checkpoint_set.root)
+    return read_for_proof(host, path, volume, name=item.name, side=item.side, effort=effort)
+
+
+def _write(host: Host, checkpoint_set: CheckpointSet, manifest: Manifest, item: PlanItem, reading: Reading) -> None:
+    record = adopted_record(host, checkpoint_set, item, reading)
+    manifest.write_record(record)
+    manifest.write_receipt(receipt_of(host, checkpoint_set, record, reading))

@@ -1,0 +1,236 @@
+"""After a crash: bringing what was interrupted to its end, from names alone (2-core.md "After a crash").
+
+Every step may be killed again; what is left is again a state this module knows. The set lock is held by the caller.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+
+from ckptdeck.core.checkpoint_set import SUBDIRECTORIES, CheckpointSet
+from ckptdeck.core.errors import Refused
+from ckptdeck.core.hashing import digest_descriptor, evidence_now, read_for_proof
+from ckptdeck.core.host import Host
+from ckptdeck.core.manifest import Manifest
+from ckptdeck.core.naming import part_name
+from ckptdeck.core.part import Part, claim_part
+from ckptdeck.core.plans.plan import PlanItem
+from ckptdeck.core.policy import Policy
+from ckptdeck.core.progress import Effort
+from ckptdeck.core.publish import receipt_for
+from ckptdeck.core.recheck import require_same
+from ckptdeck.core.removal import quarantine
+from ckptdeck.core.safe_text import visible
+from ckptdeck.core.sighting import Record, Stamp, Volume
+from ckptdeck.core.small_file import SUFFIX
+from ckptdeck.core.states import Evidence
+from ckptdeck.core.verify import receipt_of
+from ckptdeck.core.volume import fsync_directory, in_memory, rename_into_place, volume_of
+
+
+def finish(host: Host, target: CheckpointSet, item: PlanItem, policy: Policy, effort: Effort) -> str:
+    """Brings one interrupted publish to its end; returns what was done in one clause.
+
+    Raises Refused when it is not what the plan saw (a live writer, other content); nothing is then touched.
+    """
+    manifest = Manifest(host.fs, target, pid=host.pid)
+    volume = volume_of(host.fs, target.root)
+    match item.details.get("mode"):
+        case "roll-forward":
+            return _roll_forward(host, target, manifest, volume, item, policy, effort)
+        case "linked-part":
+            _drop_linked_part(host, target, volume, item, policy)
+            if manifest.next_record(item.name) is None:
+                return "removed the second name of a finished checkpoint"
+    return _finish_record(host, target, manifest, volume, item, effort)
+
+
+def discard(host: Host, target: CheckpointSet, item: PlanItem, policy: Policy) -> str:
+    """Removes a leftover that can become nothing: an unfinished part nobody owns, or a next record without data."""
+    manifest = Manifest(host.fs, target, pid=host.pid)
+    if item.details.get("mode") == "next-record":
+        _drop_orphan(host, target, manifest, item, policy)
+        return "withdrew the announcement of data that never came"
+    part = _claim(host, target, item, policy)
+    try:
+        if item.details.get("next") == "true":
+            manifest.drop_next_record(item.name)
+    except BaseException:
+        part.leave()
+        raise
+    finally:
+        part.discard()
+    fsync_directory(host.fs, target.root, volume_of(host.fs, target.root))
+    return "removed the unfinished part"
+
+
+def sweep_temporaries(host: Host, target: CheckpointSet, minimum_age: float) -> int:
+    """Removes temporary files of our own that a crash left in the control directory. Returns how many."""
+    swept = 0
+    for directory in ("", *SUBDIRECTORIES):
+        path = target.control_path(directory) if directory else target.control_path()
+        for entry in host.fs.list_directory(path):
+            if not entry.name.startswith(".") or not entry.name.endswith(SUFFIX) or entry.stat is None:
+                continue
+            if host.clock.now() - entry.stat.st_mtime >= minimum_age:
+                with contextlib.suppress(FileNotFoundError):
+                    host.fs.unlink(os.path.join(path, entry.name))
+                    swept += 1
+    return swept
+
+
+def _roll_forward(
+    host: Host,
+    target: CheckpointSet,
+    manifest: Manifest,
+    volume: Volume,
+    item: PlanItem,
+    policy: Policy,
+    effort: Effort,
+) -> str:
+    """The part is whole if it is what the next record says: then the step is saved after all."""
+    announced = _announced(manifest, item)
+    part = _claim(host, target, item, policy)
+    try:
+        part.leave()
+        evidence = _prove_part(host, part, volume, announced, item, effort)
+        final = target.path_of(item.name)
+        replaces = _may_replace(host, target, volume, announced, item, effort)
+        if replaces is None:
+            aside = os.path.basename(part.path)
+            entry = quarantine(
+                host, target, volume, aside, inode=part.inode, reason="its name is taken by another file"
+            )
+            manifest.drop_next_record(item.name)
+            return f"the name holds something else: set the part aside as {entry}"
+        if volume.fs_class != "local":
+            part.release()
+        rename_into_place(host, volume, part.path, final, replace=replaces, inode=part.inode)
+        fsync_directory(host.fs, target.root, volume)
+        manifest.promote_next_record(item.name)
+        status = host.fs.lstat(final)
+        stamps = (Stamp("", status.st_size, status.st_mtime_ns, status.st_ctime_ns),)
+        manifest.write_receipt(receipt_for(host, announced, stamps, evidence, volume, digest=announced.digest))
+    finally:
+        part.discard()
+    return "whole after all: it has its name now"
+
+
+def _announced(manifest: Manifest, item: PlanItem) -> Record:
+    try:
+        announced = manifest.next_record(item.name)
+    except ValueError as error:
+        raise _moved_on(item, f"its next record is damaged: {error}") from None
+    if announced is None:
+        raise _moved_on(item, "its next record is gone")
+    return announced
+
+
+def _claim(host: Host, target: CheckpointSet, item: PlanItem, policy: Policy) -> Part:
+    """The part, flocked, if it is the planned one. Raises InUse while its writer lives, Refused otherwise."""
+    path = target.path_of(item.details.get("part", part_name(item.name)))
+    require_same(host, path, item.stamps, item.inode)
+    part = claim_part(host, path, volume_of(host.fs, target.root), minimum_age=policy.min_age)
+    if part is None:
+        raise _moved_on(item, "its part is gone")
+    return part
+
+
+def _prove_part(host: Host, part: Part, volume: Volume, announced: Record, item: PlanItem, effort: Effort) -> Evidence:
+    """fsync first: what a dead process wrote may never have reached the disk; then evict, then hash."""
+    host.fs.fsync(part.descriptor)
+    size = host.fs.fstat(part.descriptor).st_size
+    evidence = evidence_now(host.fs, part.descriptor, size, volume)
+    if size == announced.size:
+        found = digest_descriptor(
+            host,
+            part.descriptor,
+            size,
+            name=item.name,
+            side=item.side,
+            phase="hash",
+            effort=effort,
+            drop=not in_memory(volume),
+        )
+        if found == announced.digest:
+            return evidence
+    raise _moved_on(item, "its part does not hold the announced bytes")
+
+
+def _may_replace(
+    host: Host, target: CheckpointSet, volume: Volume, announced: Record, item: PlanItem, effort: Effort
+) -> bool | None:
+    """False: the name is free. True: it holds exactly what may be replaced. None: it holds something else."""
+    path = target.path_of(item.name)
+    try:
+        host.fs.lstat(path)
+    except FileNotFoundError:
+        return False
+    reading = read_for_proof(host, path, volume, name=item.name, side=item.side, effort=effort)
+    return True if reading.digest in (announced.replaces, announced.digest) else None
+
+
+def _drop_linked_part(host: Host, target: CheckpointSet, volume: Volume, item: PlanItem, policy: Policy) -> None:
+    """A rename that had to be a link and an unlink was cut between the two: one inode, two names."""
+    path = target.path_of(item.details.get("part", part_name(item.name)))
+    final = host.fs.lstat(target.path_of(item.name))
+    part = claim_part(host, path, volume, minimum_age=policy.min_age)
+    if part is None:
+        return
+    if part.inode != final.st_ino:
+        part.leave()
+    part.discard()
+    fsync_directory(host.fs, target.root, volume)
+
+
+def _finish_record(
+    host: Host, target: CheckpointSet, manifest: Manifest, volume: Volume, item: PlanItem, effort: Effort
+) -> str:
+    """The rename had happened, the record had not: the file itself decides."""
+    announced = _announced(manifest, item)
+    path = target.path_of(item.name)
+    require_same(host, path, item.stamps, item.inode)
+    _require_no_part(host, target, item)
+    reading = read_for_proof(host, path, volume, name=item.name, side=item.side, effort=effort)
+    if reading.digest == announced.digest:
+        manifest.promote_next_record(item.name)
+        manifest.write_receipt(receipt_of(host, target, announced, reading))
+        return "the rename had happened: recorded"
+    try:
+        record = manifest.record(item.name)
+    except ValueError:
+        record = None
+    if record is not None and record.digest == reading.digest:
+        _require_no_part(host, target, item)
+        manifest.drop_next_record(item.name)
+        return "the old one is still there: withdrew the announcement"
+    raise _moved_on(item, "it is neither what was recorded nor what was announced")
+
+
+def _drop_orphan(host: Host, target: CheckpointSet, manifest: Manifest, item: PlanItem, policy: Policy) -> None:
+    announced = _announced(manifest, item)
+    _require_no_part(host, target, item)
+    if host.clock.now() - announced.recorded_at < policy.min_age:
+        raise _moved_on(item, "its announcement is younger than the age guard")
+    with contextlib.suppress(FileNotFoundError):
+        if host.fs.lstat(target.path_of(item.name)).st_size == announced.size:
+            raise _moved_on(item, "its file has come")
+    manifest.drop_next_record(item.name)
+
+
+def _require_no_part(host: Host, target: CheckpointSet, item: PlanItem) -> None:
+    try:
+        host.fs.lstat(os.path.join(target.root, part_name(item.name)))
+    except FileNotFoundError:
+        return
+    raise _moved_on(item, "a part for it has appeared")
+
+
+def _moved_on(item: PlanItem, how: str) -> Refused:
+    return Refused(
+        f"{visible(item.name)} on the {item.side} is not what the plan saw: {how}",
+        guard="changed-since-plan",
+        why="Recovery touches only what it understands",
+        next_step="Look again and plan anew",
+    )

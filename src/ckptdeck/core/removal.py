@@ -1,0 +1,71 @@
+"""Taking something out of a set: one rename into the control directory, which works at 0 bytes free.
+
+The set lock is held by the caller. What was moved is compared with what was planned, and goes back, no clobber, when
+it is something else: publish takes no lock, so a trainer may have replaced it in between.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+
+import xxhash
+
+from ckptdeck.core.checkpoint_set import CheckpointSet
+from ckptdeck.core.errors import Refused
+from ckptdeck.core.host import Host
+from ckptdeck.core.record_format import iso
+from ckptdeck.core.safe_text import json_name, visible
+from ckptdeck.core.sighting import Volume
+from ckptdeck.core.small_file import write_small_file
+from ckptdeck.core.volume import fsync_directory, rename_into_place
+
+QUARANTINE_SCHEMA = "ckptdeck.quarantined/1"
+
+
+def quarantine(host: Host, checkpoint_set: CheckpointSet, volume: Volume, name: str, *, inode: int, reason: str) -> str:
+    """Moves `name` out of the set by one rename and returns its quarantine id.
+
+    Frees nothing. The note beside it is best effort, so that it works on a full disk. Raises Refused when the name
+    leads to another inode than `inode` (it is then where it was), OSError when it cannot be moved.
+    """
+    entry = _new_id(host, name)
+    source = checkpoint_set.path_of(name)
+    aside = checkpoint_set.control_path("quarantine", entry)
+    _move(host, volume, source, aside, inode)
+    fsync_directory(host.fs, checkpoint_set.control_path("quarantine"), volume)
+    fsync_directory(host.fs, checkpoint_set.root, volume)
+    note = {
+        "schema": QUARANTINE_SCHEMA,
+        "id": entry,
+        **json_name(name),
+        "reason": reason,
+        "side": checkpoint_set.role.value,
+        "size": host.fs.lstat(aside).st_size,
+        "at": iso(host.clock.now()),
+        "command": host.command,
+    }
+    with contextlib.suppress(OSError):
+        data = (json.dumps(note, indent=1) + "\n").encode()
+        write_small_file(host.fs, checkpoint_set.control_path("quarantine"), entry + ".json", data, pid=host.pid)
+    return entry
+
+
+def _new_id(host: Host, name: str) -> str:
+    """Time first, so that a listing is in order; the hash keeps two names of one microsecond apart."""
+    stamp = iso(host.clock.now()).replace("-", "").replace(":", "").replace(".", "")
+    return f"{stamp}-{xxhash.xxh3_64(os.fsencode(name)).hexdigest()[:8]}"
+
+
+def _move(host: Host, volume: Volume, source: str, aside: str, inode: int) -> None:
+    rename_into_place(host, volume, source, aside, replace=False, inode=inode)
+    if host.fs.lstat(aside).st_ino == inode:
+        return
+    rename_into_place(host, volume, aside, source, replace=False, inode=host.fs.lstat(aside).st_ino)
+    raise Refused(
+        f"{visible(source)} was replaced by somebody in this very moment",
+        guard="changed-since-plan",
+        why="What was planned to go is gone already; the new file was left alone",
+        next_step="Look again and plan anew",
+    )
