@@ -32,7 +32,7 @@ def adopt(host: Host, pair: Pair, item: PlanItem, effort: Effort) -> str:
             f"{visible(item.name)} on the {item.side} is not what the {item.side.other}'s record says: "
             f"{reading.digest} for {expect}",
             why="One of the two copies is damaged or of another run",
-            next_step=f"Nothing was recorded. To decide for it: `ckptdeck adopt {visible(item.name)} --side {item.side}`",
+            next_step=f"Nothing was recorded. To decide: `ckptdeck adopt {visible(item.name)} --side {item.side}`",
         )
     _write(host, checkpoint_set, manifest, item, reading)
     return f"recorded, {reading.evidence} evidence"
