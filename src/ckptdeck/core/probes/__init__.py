@@ -1,0 +1,45 @@
+"""What the format of a file says about it, by headers and trailers alone. Nothing is unpickled, mapped or imported.
+
+A finding is never an error of the program: content can be as hostile as it likes. Structure.OK means that the outside
+fits; values are not looked at, so it is never the word "verified".
+"""
+
+from __future__ import annotations
+
+from ckptdeck.core.filesystem import FileSystem
+from ckptdeck.core.probes.generic import probe_tiny, probe_zeros, recognise_format
+from ckptdeck.core.probes.reading import PAGE, Reader, TooLarge
+from ckptdeck.core.probes.safetensors import looks_like_safetensors, probe_safetensors
+from ckptdeck.core.probes.torch_zip import looks_like_zip, probe_zip
+from ckptdeck.core.progress import UNHURRIED, Effort
+from ckptdeck.core.sighting import StructureFinding
+from ckptdeck.core.states import Structure
+
+
+def probe_file(fs: FileSystem, fd: int, size: int, name: str, effort: Effort = UNHURRIED) -> StructureFinding:
+    """The finding for the open regular file `fd` of `size` bytes.
+
+    Never raises for content; OSError of the file system and Cancelled pass through. Reads at most 256 MiB, usually some
+    kilobytes. The result holds only if the file did not change meanwhile, which the caller checks by its stat.
+    """
+    return _probe(Reader(fs, fd, size, effort), name)
+
+
+def _probe(reader: Reader, name: str) -> StructureFinding:
+    if tiny := probe_tiny(reader.size):
+        return tiny
+    head = reader.at(0, PAGE)
+    if zeros := probe_zeros(reader, head):
+        return zeros
+    try:
+        if looks_like_zip(reader, head):
+            return probe_zip(reader)
+        if looks_like_safetensors(head, name):
+            return probe_safetensors(reader)
+    except TooLarge:
+        return StructureFinding(
+            Structure.UNKNOWN, "", "its tables are too large for a quick look; only a hash can tell"
+        )
+    if known := recognise_format(head):
+        return StructureFinding(Structure.UNKNOWN, known, f"starts as {known}; its structure is not judged")
+    return StructureFinding(Structure.UNKNOWN, "", "no known format")

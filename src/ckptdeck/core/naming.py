@@ -1,0 +1,247 @@
+"""What a name in a checkpoint set stands for. Names only: nothing is opened here, and nothing is believed for its name.
+
+Order of judgement: our own bookkeeping, names still being written, pointers and markers, the policy's own patterns,
+the families of the common trainers. A step is an integer out of the name and is never compared as text; the numbers of
+`00001-of-00004` and `rank0` are no steps. Names may hold any byte but `/` (R31), so every pattern is matched to the
+very end of the name and spans newlines.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import os
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+
+import xxhash
+
+from ckptdeck.core.policy import Policy
+
+CONTROL_DIRECTORY = ".ckptdeck"
+PART_SUFFIX = ".part"
+LONGEST_NAME = 255
+"""Bytes a name may have on every file system that is supported."""
+
+
+class NameRole(StrEnum):
+    CHECKPOINT = "checkpoint"
+    ROLLING = "rolling"
+    """A known extension or family without a step: shown and mirrored, not counted."""
+    IN_FLIGHT = "in-flight"
+    POINTER = "pointer"
+    MARKER = "marker"
+    OURS = "ours"
+    """Bookkeeping that is never listed."""
+    FOREIGN = "foreign"
+
+
+@dataclass(frozen=True, slots=True)
+class NameReading:
+    """What a name says about itself.
+
+    A checkpoint of a family whose members are several names (TensorFlow's `.index` and `.data-*`) reads as foreign
+    with that family and its step: one of its names alone is not a checkpoint.
+    """
+
+    role: NameRole
+    family: str
+    step: int | None = None
+    target: str = ""
+    """The name an in-flight name or a marker is for, "" when it does not say."""
+    ours: bool = False
+    """Named by our own publish."""
+
+
+def read_name(name: str, is_directory: bool, policy: Policy) -> NameReading:
+    """What `name`, without any directory before it, stands for in a checkpoint set under `policy`."""
+    if _OURS.fullmatch(name):
+        return NameReading(NameRole.OURS, "ours")
+    if any(fnmatch.fnmatchcase(name, glob) for glob in policy.ignore):
+        return NameReading(NameRole.FOREIGN, "ignored")
+    return _read_unfinished(name, is_directory, policy) or _read_final(name, is_directory, policy)
+
+
+def part_name(final: str) -> str:
+    """Where `final` is staged, beside it. Names that have no room for the suffix stage under their hash (R1)."""
+    raw = os.fsencode(final)
+    if len(raw) + len(PART_SUFFIX) <= LONGEST_NAME:
+        return final + PART_SUFFIX
+    return f".{xxhash.xxh3_64(raw).hexdigest()}{PART_SUFFIX}"
+
+
+def order_key(step: int | None, name: str) -> tuple[bool, int, str]:
+    """Sorts newest step first, then what has no step; equal steps by name."""
+    return (step is None, -(step or 0), name)
+
+
+# --- names still being written
+
+_FLAGS = re.ASCII | re.DOTALL
+_OURS = re.compile(r"\.ckptdeck|\..+\.ckptdeck|lost\+found", _FLAGS)
+_HASHED_PART = re.compile(r"\.[0-9a-f]{16}\.part", _FLAGS)
+_PART = re.compile(r"(.+)\.part", _FLAGS)
+
+_UNFINISHED_SELF = {
+    "orbax": re.compile(r"(.+)\.orbax-checkpoint-tmp(?:-[0-9]+)?", _FLAGS),
+    "hf-trainer": re.compile(r"tmp-(checkpoint-.+)", _FLAGS),
+    "nemo-rl": re.compile(r"tmp_(step_[0-9]+)", _FLAGS),
+    "dlrover": re.compile(r"()\._dlrover_ckpt_stage", _FLAGS),
+    "lightning": re.compile(r"()tmp[a-z0-9_]{8}", _FLAGS),
+    "safetensors": re.compile(r"()\.tmp[A-Za-z0-9]{6}", _FLAGS),
+}
+"""Temporary names that only the named system uses, whatever they are for. The group is the final name, if known."""
+
+_NVRX_DIRTY = re.compile(r"(iter_[0-9]{7}_[0-9]+_local)\.dirty\.pt", _FLAGS)
+
+_UNFINISHED_OF = (
+    re.compile(r"(.+)\.[0-9a-f]{8}\.partial", _FLAGS),
+    re.compile(r"(.+)\.(?:partial|tmp|temp|incomplete|crdownload)", _FLAGS),
+    re.compile(r"(.+)-tmp", _FLAGS),
+    re.compile(r"(.+)_temp(?:_[0-9a-f]+)?", _FLAGS),
+    re.compile(r"\.syncthing\.(.+)\.tmp", _FLAGS),
+    re.compile(r"\.(.+)\.[A-Za-z0-9]{6}", _FLAGS),
+)
+"""Shapes that many programs use: in flight only when what is left is a name of ours to look after."""
+
+
+def _read_unfinished(name: str, is_directory: bool, policy: Policy) -> NameReading | None:
+    if _HASHED_PART.fullmatch(name):
+        return NameReading(NameRole.IN_FLIGHT, "part", ours=True)
+    if part := _PART.fullmatch(name):
+        final = _read_final(part[1], is_directory, policy)
+        return NameReading(NameRole.IN_FLIGHT, "part", final.step, part[1], ours=True)
+    if dirty := _NVRX_DIRTY.fullmatch(name):
+        target = dirty[1] + ".pt"
+        return NameReading(NameRole.IN_FLIGHT, "nvrx", _read_final(target, False, policy).step, target)
+    for family, pattern in _UNFINISHED_SELF.items():
+        if match := pattern.fullmatch(name):
+            step = _read_final(match[1], is_directory, policy).step if match[1] else None
+            return NameReading(NameRole.IN_FLIGHT, family, step, match[1])
+    for pattern in _UNFINISHED_OF:
+        if match := pattern.fullmatch(name):
+            final = _read_final(match[1], is_directory, policy)
+            if final.role is not NameRole.FOREIGN or final.family in GROUP_FAMILIES:
+                return NameReading(NameRole.IN_FLIGHT, "temporary", final.step, match[1])
+    return None
+
+
+# --- final names
+
+GROUP_FAMILIES = frozenset({"tensorflow"})
+"""Families whose checkpoints are several names of one directory."""
+
+_POINTERS = frozenset(
+    {
+        "latest",
+        "latest_universal",
+        "latest_checkpointed_iteration.txt",
+        "dlrover_latest.txt",
+        "latest_train_state.pt",
+        "checkpoint",
+        "LATEST",
+        "LOWEST_VAL",
+        "best_k_models.yaml",
+    }
+)
+_MARKERS = frozenset({"commit_success.txt", ".metadata", "index", "integrity.json", "_BACKUP_REQUESTED"})
+_MARKER_OF = re.compile(r"(.+)[-_]unfinished", _FLAGS)
+
+_FILE_FAMILIES = {
+    "lightning": re.compile(r"(?:.*-)?epoch=[0-9]+-step=(?P<step>[0-9]+)(?:-.*)?\.ckpt", _FLAGS),
+    "lightning-last": re.compile(r"(?:.*-)?last(?:-v?[0-9]+)?\.ckpt", _FLAGS),
+    "composer": re.compile(
+        r"ep[0-9]+-ba(?P<step>[0-9]+)-rank[0-9]+(?:\.pt)?(?:\.tar(?:\.gz|\.bzip|\.lzma)?|\.tgz)?", _FLAGS
+    ),
+    "composer-latest": re.compile(r"latest-rank[0-9]+(?:\.pt)?(?:\.tar(?:\.gz)?)?", _FLAGS),
+    "nvrx": re.compile(r"iter_(?P<step>[0-9]{7})_[0-9]+_local\.pt", _FLAGS),
+    "fairseq": re.compile(
+        r"checkpoint(?:_last|_best|_?[0-9]+_(?P<step>[0-9]+)|_?(?P<epoch>[0-9]+)(?=-))(?:-.+)?\.pt", _FLAGS
+    ),
+    "flax": re.compile(r"checkpoint_(?P<step>[0-9]+)", _FLAGS),
+    "tensorflow": re.compile(r".+-(?P<step>[0-9]+)\.(?:index|meta|data-[0-9]{5}-of-[0-9]{5})", _FLAGS),
+}
+_DIRECTORY_FAMILIES = {
+    "lightning": _FILE_FAMILIES["lightning"],
+    "lightning-last": _FILE_FAMILIES["lightning-last"],
+    "hf-trainer": re.compile(r"checkpoint-(?P<step>[0-9]+)", _FLAGS),
+    "ray": re.compile(r"checkpoint_(?P<step>[0-9]{6})", _FLAGS),
+    "accelerate": re.compile(r"checkpoint_(?P<step>[0-9]+)", _FLAGS),
+    "torchtitan": re.compile(r"step-(?P<step>[0-9]+)", _FLAGS),
+    "axlearn": re.compile(r"step_(?P<step>[0-9]{8})", _FLAGS),
+    "nemo-rl": re.compile(r"step_(?P<step>[0-9]+)", _FLAGS),
+    "automodel": re.compile(r"epoch_[0-9]+_step_(?P<step>[0-9]+)", _FLAGS),
+    "verl": re.compile(r"global_step_(?P<step>[0-9]+)", _FLAGS),
+    "deepspeed": re.compile(r"global_step(?P<step>[0-9]+)", _FLAGS),
+    "megatron": re.compile(r"iter_(?P<step>[0-9]{7,})|release", _FLAGS),
+    "nemo": re.compile(r"[^.].*\.ckpt", _FLAGS),
+    "orbax": re.compile(r"(?:[^.].*_)?(?P<step>[0-9]+)", _FLAGS),
+}
+
+
+def _read_final(name: str, is_directory: bool, policy: Policy) -> NameReading:
+    if not is_directory and name in _POINTERS:
+        return NameReading(NameRole.POINTER, "pointer")
+    if name in _MARKERS and not is_directory:
+        return NameReading(NameRole.MARKER, "marker")
+    if marker := _MARKER_OF.fullmatch(name):
+        return NameReading(NameRole.MARKER, "marker", None, marker[1])
+    for pattern in policy.patterns:
+        if own := pattern.fullmatch(name):
+            return _named("own", _integer(own["step"]))
+    families = _DIRECTORY_FAMILIES if is_directory else _FILE_FAMILIES
+    for family, pattern in families.items():
+        if match := pattern.fullmatch(name):
+            step = next((_integer(text) for text in match.groupdict().values() if text is not None), None)
+            if family in GROUP_FAMILIES:
+                return NameReading(NameRole.FOREIGN, family, step)
+            if family == "nemo":
+                step = _step_in(name.removesuffix(".ckpt"))
+            return _named(family, step)
+    return NameReading(NameRole.FOREIGN, "foreign") if is_directory else _read_single_file(name)
+
+
+def _named(family: str, step: int | None) -> NameReading:
+    return NameReading(NameRole.ROLLING if step is None else NameRole.CHECKPOINT, family, step)
+
+
+def _integer(text: str | None) -> int | None:
+    return int(text) if text is not None and text.isascii() and text.isdigit() else None
+
+
+# --- single files of a known extension
+
+_EXTENSION = re.compile(
+    r"([^.].*?)((?:\.(?:pt|pt2|pth|ckpt|bin|safetensors|tar|th|npz|npy|h5|hdf5|keras|gguf|msgpack|pkl|joblib))+)",
+    _FLAGS,
+)
+_WEIGHTS = re.compile(r"[._-]weights\Z")
+_NO_STEP = (
+    re.compile(r"[-_.]?[0-9]+-of-[0-9]+", _FLAGS),
+    re.compile(r"[-_.]?(?:(?:mp|tp|pp|dp|ep|cp|zero_pp)_)?rank[-_=]?[0-9]+", _FLAGS),
+    re.compile(r"\A(?:rng_state|random_states)_[0-9]+\Z", _FLAGS),
+)
+"""Numbers of shards and ranks: cut out before a step is looked for."""
+
+_STEP_WORDS = (
+    re.compile(r"(?:.*[^A-Za-z])?(?:global[-_]?)?(?:step|iter|iteration)s?[-_=]?([0-9]+)(?:[^0-9].*)?", _FLAGS),
+    re.compile(r"(?:.*[-_=])?([0-9]+)", _FLAGS),
+    re.compile(r"(?:.*[^A-Za-z])?(?:epoch|ep|ckpt|checkpoint)[-_=]?([0-9]+)(?:[^0-9].*)?", _FLAGS),
+)
+"""A word that says step, then a number of its own at the end, then a word that says epoch."""
+
+
+def _read_single_file(name: str) -> NameReading:
+    match = _EXTENSION.fullmatch(name)
+    if match is None:
+        return NameReading(NameRole.FOREIGN, "foreign")
+    return _named("single-file", _step_in(_WEIGHTS.sub("", match[1])))
+
+
+def _step_in(stem: str) -> int | None:
+    for pattern in _NO_STEP:
+        stem = pattern.sub("", stem)
+    for pattern in _STEP_WORDS:
+        if match := pattern.fullmatch(stem):
+            return int(match[1])
+    return None
