@@ -13,6 +13,7 @@ import errno
 import fcntl
 import mmap
 import os
+import signal
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -94,9 +95,11 @@ class FileSystem:
         """Whether anyone on this host has the file open for writing, by asking for a read lease.
 
         None when the kernel will not say (not the owner, no leases on this file system). The lease is given back
-        at once; `fd` must be read-only.
+        at once; `fd` must be read-only. A writer that opens the file in that instant waits for it, and nobody fails.
         """
         try:
+            # Such a writer makes the kernel signal us; SIGIO would end the process, SIGURG is ignored by default.
+            fcntl.fcntl(fd, fcntl.F_SETSIG, signal.SIGURG)
             fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_RDLCK)
         except OSError as error:
             return True if error.errno == errno.EAGAIN else None
@@ -107,6 +110,17 @@ class FileSystem:
         """Asks the kernel to drop clean cached pages (length 0: to the end of the file)."""
         os.posix_fadvise(fd, offset, length, os.POSIX_FADV_DONTNEED)
 
+    def next_data(self, fd: int, offset: int) -> int:
+        """The first byte at or after `offset` that is stored and not a hole; ENXIO when only a hole follows.
+
+        A file system that keeps no holes calls everything data; EINVAL where the question is unknown.
+        """
+        return os.lseek(fd, offset, os.SEEK_DATA)
+
+    def next_hole(self, fd: int, offset: int) -> int:
+        """The first byte at or after `offset` that lies in a hole; the end of the file counts as one."""
+        return os.lseek(fd, offset, os.SEEK_HOLE)
+
     def resident_pages(self, fd: int, size: int) -> int:
         """How many pages of the file are in the page cache (mincore). Raises OSError when it cannot be told."""
         resident = 0
@@ -114,6 +128,11 @@ class FileSystem:
             length = min(_RESIDENCY_WINDOW, size - offset)
             resident += _resident_in(fd, offset, length)
         return resident
+
+    def lock_table(self) -> str:
+        """The text of /proc/locks: who holds which lock, as far as this process id namespace reaches."""
+        with open("/proc/locks", encoding="ascii", errors="replace") as table:
+            return table.read()
 
     # --- names
 
@@ -183,17 +202,15 @@ def opened(fs: FileSystem, path: str, flags: int, mode: int = 0o666) -> Iterator
 
 def read_file(fs: FileSystem, path: str, limit: int) -> bytes:
     """All bytes of a small regular file; OSError(EFBIG) when it holds more than `limit`, ELOOP for a link."""
-    with opened(fs, path, os.O_RDONLY | os.O_NOFOLLOW) as fd:
-        size = fs.fstat(fd).st_size
-        if size > limit:
-            raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), path)
-        buffer = bytearray(limit + 1)
-        view = memoryview(buffer)
+    with opened(fs, path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK) as fd:
+        buffer = bytearray(min(fs.fstat(fd).st_size, limit) + 1)
         filled = 0
         while filled <= limit:
-            count = fs.read_into(fd, view[filled:], filled)
+            if filled == len(buffer):  # it grew since fstat
+                buffer.extend(bytes(len(buffer)))
+            count = fs.read_into(fd, memoryview(buffer)[filled:], filled)
             if count == 0:
-                return bytes(view[:filled])
+                return bytes(buffer[:filled])
             filled += count
     raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), path)
 

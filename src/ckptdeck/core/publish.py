@@ -23,7 +23,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from ckptdeck.core.checkpoint_set import CheckpointSet
-from ckptdeck.core.errors import CkptdeckError, ContentMismatch, Refused, UsageError, VolumeSuspect, from_os_error
+from ckptdeck.core.errors import (
+    CkptdeckError,
+    ContentMismatch,
+    InUse,
+    Refused,
+    UsageError,
+    VolumeSuspect,
+    from_os_error,
+)
 from ckptdeck.core.filesystem import opened
 from ckptdeck.core.hashing import digest_descriptor, evidence_now, member_of
 from ckptdeck.core.host import Host
@@ -39,6 +47,8 @@ from ckptdeck.core.volume import fsync_directory, in_memory, rename_into_place, 
 
 log = logging.getLogger("ckptdeck")
 _BUFFER = 1 << 20
+_PATIENCE, _PATIENCE_PAUSE = 20, 0.1
+"""Times and seconds to wait for another publisher of the same name, which needs milliseconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,7 +253,8 @@ def finish_earlier(host: Host, manifest: Manifest, final: str, name: str) -> Non
     """Brings the announcement of an earlier, interrupted publish of `name` to its end.
 
     Where its rename had happened (size and mtime of the final file are the announced ones, which only that inode
-    has) it becomes the record; else its data never got the name, and it is withdrawn. Raises OSError.
+    has) it becomes the record; else its data never got the name, and it is withdrawn. Raises OSError, and InUse
+    while that publisher lives.
     """
     try:
         earlier = manifest.next_record(name)
@@ -252,6 +263,7 @@ def finish_earlier(host: Host, manifest: Manifest, final: str, name: str) -> Non
         return
     if earlier is None:
         return
+    _await_publisher(host, final)
     try:
         status = host.fs.lstat(final)
     except FileNotFoundError:
@@ -261,6 +273,26 @@ def finish_earlier(host: Host, manifest: Manifest, final: str, name: str) -> Non
         manifest.promote_next_record(name)
     else:
         manifest.drop_next_record(name)
+
+
+def _await_publisher(host: Host, final: str) -> None:
+    """A publisher keeps the flock of its inode until its record is written: only then may the next announce.
+
+    Otherwise it would turn our announcement into the record of its own bytes.
+    """
+    for _ in range(_PATIENCE):
+        try:
+            with opened(host.fs, final, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK) as fd:
+                if host.fs.try_lock(fd):
+                    return
+        except FileNotFoundError:
+            return
+        host.clock.sleep(_PATIENCE_PAUSE)
+    raise InUse(
+        f"{visible(final)} is being published by another process",
+        why="Its file is in place and its record is not written yet",
+        next_step="Try again in a moment",
+    )
 
 
 def _announce(
