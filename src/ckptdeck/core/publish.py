@@ -256,14 +256,12 @@ def finish_earlier(host: Host, manifest: Manifest, final: str, name: str) -> Non
     has) it becomes the record; else its data never got the name, and it is withdrawn. Raises OSError, and InUse
     while that publisher lives.
     """
-    try:
-        earlier = manifest.next_record(name)
-    except ValueError:
-        manifest.drop_next_record(name)
-        return
-    if earlier is None:
+    if _earlier(manifest, name) is None:
         return
     _await_publisher(host, final)
+    earlier = _earlier(manifest, name)
+    if earlier is None:
+        return
     try:
         status = host.fs.lstat(final)
     except FileNotFoundError:
@@ -273,6 +271,14 @@ def finish_earlier(host: Host, manifest: Manifest, final: str, name: str) -> Non
         manifest.promote_next_record(name)
     else:
         manifest.drop_next_record(name)
+
+
+def _earlier(manifest: Manifest, name: str) -> Record | None:
+    try:
+        return manifest.next_record(name)
+    except ValueError:
+        manifest.drop_next_record(name)  # a damaged announcement announces nothing
+        return None
 
 
 def _await_publisher(host: Host, final: str) -> None:
