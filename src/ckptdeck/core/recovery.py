@@ -18,7 +18,7 @@ from ckptdeck.core.part import Part, claim_part
 from ckptdeck.core.plans.plan import PlanItem
 from ckptdeck.core.policy import Policy
 from ckptdeck.core.progress import Effort
-from ckptdeck.core.publish import receipt_for
+from ckptdeck.core.publish import finish_earlier, receipt_for
 from ckptdeck.core.recheck import require_same
 from ckptdeck.core.removal import quarantine
 from ckptdeck.core.safe_text import visible
@@ -54,8 +54,8 @@ def discard(host: Host, target: CheckpointSet, item: PlanItem, policy: Policy) -
         return "withdrew the announcement of data that never came"
     part = _claim(host, target, item, policy)
     try:
-        if item.details.get("next") == "true":
-            manifest.drop_next_record(item.name)
+        # The announcement may be of an earlier publish whose rename had happened: then it becomes the record.
+        finish_earlier(host, manifest, target.path_of(item.name), item.name)
     except BaseException:
         part.leave()
         raise
