@@ -1,100 +1,227 @@
-"""Both sides looked at together: inventories, judged checkpoints, steps with verdicts, the resume point.
+"""Both sides looked at together. `Survey` is what planners, the command line and the console read.
 
-`Survey` is what planners, the command line and the console read. `take_survey` makes one.
+`take_survey` looks at the disks; `compose` is its pure half.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import replace
 
+from ckptdeck.core.amounts import size_text
+from ckptdeck.core.checkpoint_set import Pair
+from ckptdeck.core.health import FOREIGN_FAMILY, digests_marked_bad, judge
+from ckptdeck.core.host import Host
 from ckptdeck.core.policy import Policy
-from ckptdeck.core.sighting import Checkpoint, Inventory, Warning
-from ckptdeck.core.states import Evidence, Role, State, Verdict
+from ckptdeck.core.scan import scan
+from ckptdeck.core.sides import Projection as Projection
+from ckptdeck.core.sides import ResumePoint as ResumePoint
+from ckptdeck.core.sides import Side as Side
+from ckptdeck.core.sides import Step as Step
+from ckptdeck.core.sides import Survey as Survey
+from ckptdeck.core.sighting import Checkpoint, InFlight, Inventory, Warning
+from ckptdeck.core.space import project
+from ckptdeck.core.states import CANDIDATES, Role, State
+from ckptdeck.core.times import all_alike, known_age
+from ckptdeck.core.verdict import align
+
+SECOND_LOOK = 1.0
+"""Seconds between the two looks that tell a file at rest from one that is being written."""
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
-    """One row: the same checkpoint on both sides. Rolling names have `step` None and are one row each."""
+def take_survey(host: Host, pair: Pair, policy: Policy, previous: Survey | None = None) -> Survey:
+    """Looks at both sides. Never raises for what is on disk; a side that cannot be read says so in its condition.
 
-    step: int | None
-    name: str
-    """The same on both sides."""
-    primary: Checkpoint | None
-    mirror: Checkpoint | None
-    """State `absent` where it never was, `unreadable` where its whole side cannot be read; None only when the pair has
-    no such side."""
-    verdict: Verdict
-    reason: str
-
-    def on(self, side: Role) -> Checkpoint | None:
-        return self.primary if side is Role.PRIMARY else self.mirror
+    With `previous` only what changed is opened, and growth and movement can be told.
+    """
+    before = previous if previous is not None and _same_names(previous.policy, policy) else None
+    primary = scan(host, pair.primary, policy, before.primary.inventory if before is not None else None)
+    mirror = None
+    if pair.mirror is not None:
+        seen = before.mirror.inventory if before is not None and before.mirror is not None else None
+        mirror = scan(host, pair.mirror, policy, seen)
+    return compose(primary, mirror, policy, host.clock.now(), previous=before)
 
 
-@dataclass(frozen=True, slots=True)
-class ResumePoint:
-    """Where the run would go on."""
-
-    name: str
-    step: int | None
-    side: Role
-    path: str
-    state: State
-    evidence: Evidence | None
-    verified_at: float | None
-    certain: bool
-    """True when a receipt stands; False when it must still be hashed."""
+def take_settled_survey(host: Host, pair: Pair, policy: Policy) -> Survey:
+    """A survey for a caller that looks only once: a second look after 1 s where something young may be moving."""
+    survey = take_survey(host, pair, policy)
+    if not any(_may_move(side, policy) for side in survey.sides):
+        return survey
+    host.clock.sleep(SECOND_LOOK)
+    return take_survey(host, pair, policy, survey)
 
 
-@dataclass(frozen=True, slots=True)
-class Side:
-    """One judged side. `checkpoints` holds everything with a name, foreign ones and recorded-but-gone ones too,
-    newest step first, then rolling names, then foreign ones."""
+def compose(
+    primary: Inventory, mirror: Inventory | None, policy: Policy, now: float, *, previous: Survey | None = None
+) -> Survey:
+    """Judges both inventories, holds them against each other, and says where the run would go on. Pure.
 
-    inventory: Inventory
-    checkpoints: tuple[Checkpoint, ...]
-
-    @property
-    def role(self) -> Role:
-        return self.inventory.role
-
-    def find(self, name: str) -> Checkpoint | None:
-        return next((c for c in self.checkpoints if c.name == name), None)
-
-
-@dataclass(frozen=True, slots=True)
-class Projection:
-    """What the space of one side allows (2-core.md "Space projection")."""
-
-    checkpoint_size: int | None
-    interval: float | None
-    """Seconds between two saves."""
-    fits: int | None
-    """How many more fit beside the reserve."""
-    full_at: float | None
-    basis: str
-    """How the figures came about: "median of 10 gaps: 11m02s; largest of the last 5: 2.47 GB"."""
+    `previous`, the survey these inventories followed on, only saves work.
+    """
+    sides = _judge_both(primary, mirror, policy, now, previous)
+    sides = _with_twins_doubted(sides)
+    sides = _with_expected_sizes(sides)
+    first = sides[0]
+    second = sides[1] if len(sides) == 2 else None
+    shared = second is not None and _same_device(first.inventory, second.inventory)
+    steps = align(first, second)
+    return Survey(
+        taken_at=now,
+        run_id=primary.run_id if primary.run_id is not None or mirror is None else mirror.run_id,
+        policy=policy,
+        primary=first,
+        mirror=second,
+        steps=steps,
+        resume=find_resume(sides, steps),
+        space={side.role: project(side, policy, now, shares_with=_sharer(side, sides, shared)) for side in sides},
+        shared_device=shared,
+        warnings=tuple(_warnings(sides, shared)),
+    )
 
 
-@dataclass(frozen=True, slots=True)
-class Survey:
-    """An immutable picture of the pair at `taken_at`."""
+def find_resume(sides: tuple[Side, ...], steps: tuple[Step, ...]) -> ResumePoint | None:
+    """Newest step first, the primary before the mirror. A receipt is certain, `size-only` must still be hashed.
 
-    taken_at: float
-    run_id: str | None
-    policy: Policy
-    primary: Side
-    mirror: Side | None
-    steps: tuple[Step, ...]
-    """Newest step first; rolling names after them. Foreign names are not steps."""
-    resume: ResumePoint | None
-    space: Mapping[Role, Projection]
-    shared_device: bool
-    warnings: tuple[Warning, ...] = ()
+    What no record vouches for is no resume point, whatever its structure says.
+    """
+    by_role = {side.role: side for side in sides}
+    for step in steps:
+        for role, side in by_role.items():
+            copy = step.on(role)
+            if copy is None or copy.state not in (State.VERIFIED, State.SIZE_ONLY):
+                continue
+            return ResumePoint(
+                name=step.name,
+                step=step.step,
+                side=role,
+                path=f"{side.inventory.root.rstrip('/')}/{step.name}",
+                state=copy.state,
+                evidence=copy.evidence,
+                verified_at=copy.verified_at,
+                certain=copy.state is State.VERIFIED,
+            )
+    return None
 
-    def side(self, role: Role) -> Side | None:
-        return self.primary if role is Role.PRIMARY else self.mirror
 
-    @property
-    def sides(self) -> tuple[Side, ...]:
-        return (self.primary,) if self.mirror is None else (self.primary, self.mirror)
+def _judge_both(
+    primary: Inventory, mirror: Inventory | None, policy: Policy, now: float, previous: Survey | None
+) -> tuple[Side, ...]:
+    inventories = (primary,) if mirror is None else (_known_by(primary, mirror), _known_by(mirror, primary))
+    marks = frozenset[str]().union(*map(digests_marked_bad, inventories))
+    return tuple(
+        Side(one, judge(one, policy, now, marked_bad=marks, verified_before=_still_verified(one, marks, previous)))
+        for one in inventories
+    )
+
+
+def _still_verified(inventory: Inventory, marks: frozenset[str], previous: Survey | None) -> dict[str, Checkpoint]:
+    """What was verified the last time, where a receipt that counted then counts now."""
+    side = previous.side(inventory.role) if previous is not None else None
+    if side is None or marks or inventory.volume is None or side.inventory.volume is None:
+        return {}
+    if (side.inventory.boot_id, side.inventory.volume.mount) != (inventory.boot_id, inventory.volume.mount):
+        return {}
+    return {checkpoint.name: checkpoint for checkpoint in side.checkpoints if checkpoint.state is State.VERIFIED}
+
+
+def _known_by(inventory: Inventory, other: Inventory) -> Inventory:
+    """A recorded name is never foreign, on the side without the record neither."""
+    recorded = {s.name: s for s in other.sightings if s.record is not None and s.family != FOREIGN_FAMILY}
+    if not any(s.family == FOREIGN_FAMILY and s.name in recorded for s in inventory.sightings):
+        return inventory
+    sightings = tuple(
+        replace(s, family=twin.family, step=twin.step, rolling=twin.rolling)
+        if s.family == FOREIGN_FAMILY and (twin := recorded.get(s.name)) is not None
+        else s
+        for s in inventory.sightings
+    )
+    return replace(inventory, sightings=sightings)
+
+
+# --- one side held against the other
+
+
+def _with_twins_doubted(sides: tuple[Side, ...]) -> tuple[Side, ...]:
+    """Copies of one name whose sizes differ, where no record says which is right, are suspect.
+
+    With a record on the primary only the mirror's copy is: the mirror is ours, and any difference there is bad. An
+    unrecorded copy on the primary stays what it is: it may be the trainer's newer save.
+    """
+    if len(sides) == 1:
+        return sides
+    primary, mirror = sides
+    of_mirror = {checkpoint.name: checkpoint for checkpoint in mirror.checkpoints}
+    doubted: dict[Role, dict[str, Checkpoint]] = {Role.PRIMARY: {}, Role.MIRROR: {}}
+    for one in primary.checkpoints:
+        other = of_mirror.get(one.name)
+        if other is None or not _is_unrecorded(other) or one.sighting.identity is None:
+            continue
+        if _is_unrecorded(one) and one.size != other.size:
+            both = f"{size_text(one.size)} on primary, {size_text(other.size)} on mirror, and no record of either"
+            doubted[Role.PRIMARY][one.name] = replace(one, state=State.SUSPECT, reason=both)
+            doubted[Role.MIRROR][one.name] = replace(other, state=State.SUSPECT, reason=both)
+        elif one.state in (State.VERIFIED, State.SIZE_ONLY) and one.size != other.size:
+            text = f"{size_text(other.size)}, unrecorded here; the primary's record says {size_text(one.size)}"
+            doubted[Role.MIRROR][one.name] = replace(other, state=State.SUSPECT, reason=text)
+    return tuple(_with(side, doubted[side.role]) for side in sides)
+
+
+def _is_unrecorded(checkpoint: Checkpoint) -> bool:
+    return checkpoint.sighting.record is None and checkpoint.state in CANDIDATES
+
+
+def _with(side: Side, changed: dict[str, Checkpoint]) -> Side:
+    if not changed:
+        return side
+    return replace(side, checkpoints=tuple(changed.get(c.name, c) for c in side.checkpoints))
+
+
+def _with_expected_sizes(sides: tuple[Side, ...]) -> tuple[Side, ...]:
+    """A copy under way becomes what the other side holds or records."""
+    if len(sides) == 1:
+        return sides
+    mirror = sides[1]
+    if not mirror.inventory.in_flight:
+        return sides
+    sizes = {c.name: c.size for c in sides[0].checkpoints if c.size}
+    flights = tuple(_expecting(flight, sizes) for flight in mirror.inventory.in_flight)
+    return (sides[0], replace(mirror, inventory=replace(mirror.inventory, in_flight=flights)))
+
+
+def _expecting(flight: InFlight, sizes: dict[str, int]) -> InFlight:
+    size = sizes.get(flight.target)
+    return flight if size is None or flight.final_name else replace(flight, expected_size=size)
+
+
+def _same_device(one: Inventory, other: Inventory) -> bool:
+    return one.volume is not None and other.volume is not None and one.volume.device == other.volume.device
+
+
+def _sharer(side: Side, sides: tuple[Side, ...], shared: bool) -> Side | None:
+    return next((other for other in sides if other is not side), None) if shared else None
+
+
+def _warnings(sides: tuple[Side, ...], shared: bool) -> Iterator[Warning]:
+    if shared:
+        yield Warning("shared-device", "primary and mirror are on one device: one dead disk takes both")
+    for side in sides:
+        if all_alike(side.inventory.sightings, side.inventory.volume):
+            yield Warning("W16", f"every mtime on the {side.role} is the same: none of them is believed")
+
+
+# --- looking twice
+
+
+def _may_move(side: Side, policy: Policy) -> bool:
+    inventory = side.inventory
+    if inventory.in_flight:
+        return True
+    times = (s.identity.mtime_ns for s in inventory.sightings if s.identity is not None)
+    ages = (known_age(time, inventory.taken_at) for time in times)
+    return any(age is not None and age < policy.min_age for age in ages)
+
+
+def _same_names(one: Policy, other: Policy) -> bool:
+    """Both policies read names alike, so that what was read before may be used again."""
+    return one.patterns == other.patterns and one.ignore == other.ignore

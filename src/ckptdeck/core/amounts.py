@@ -1,0 +1,57 @@
+"""Sizes, spans and moments as the reasons of the core word them: decimal units, UTC."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+_UNITS = ("B", "kB", "MB", "GB", "TB", "PB", "EB")
+
+
+def size_text(size: float) -> str:
+    """ "512 B", "650 MB", "2.47 GB", "114 GB": three figures."""
+    power = _power(size)
+    return f"{_figures(size, power)} {_UNITS[power]}"
+
+
+def part_of_text(part: int, whole: int) -> str:
+    """ "1.82 of 2.47 GB"; in bytes when three figures do not tell them apart."""
+    power = _power(whole)
+    one, other = _figures(part, power), _figures(whole, power)
+    if one == other and part != whole:
+        return f"{part:,} of {whole:,} bytes"
+    return f"{one} of {other} {_UNITS[power]}"
+
+
+def span_text(seconds: float) -> str:
+    """ "40s", "11m02s", "3h05m", "4d02h": two units."""
+    whole = max(0, round(seconds))
+    if whole < 60:
+        return f"{whole}s"
+    if whole < 3600:
+        return f"{whole // 60}m{whole % 60:02d}s"
+    if whole < 86400:
+        return f"{whole // 3600}h{whole % 3600 // 60:02d}m"
+    return f"{whole // 86400}d{whole % 86400 // 3600:02d}h"
+
+
+def moment_text(seconds: float) -> str:
+    """ "2026-11-30 04:05 UTC"; what no calendar knows as the bare number."""
+    try:
+        return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M UTC")
+    except (OverflowError, ValueError, OSError):
+        return f"{seconds:.0f} s after 1970"
+
+
+def _power(size: float) -> int:
+    power = 0
+    while abs(size) >= 999.5 * 1000**power and power < len(_UNITS) - 1:
+        power += 1
+    return power
+
+
+def _figures(size: float, power: int) -> str:
+    if power == 0:
+        return f"{size:.0f}"
+    value = size / 1000**power
+    digits = 2 if abs(value) < 9.995 else 1 if abs(value) < 99.95 else 0
+    return f"{value:.{digits}f}"

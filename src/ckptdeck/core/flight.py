@@ -1,0 +1,187 @@
+"""Who writes a file, and what a name that is still being written is: live, ready, stale or unknown.
+
+No lock is taken to find out. Even a shared flock that is given back at once would, in that instant, make a
+publisher's own attempt to lock its part fail, and fail a trainer's save. Asked instead, strongest first: the processes
+this user may look into; a read lease, which the kernel refuses while anybody on this host has the file open for
+writing and which makes a newcomer wait for microseconds at most; the kernel's table of locks, which is only read.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from ckptdeck.core.amounts import part_of_text, size_text, span_text
+from ckptdeck.core.filesystem import FileSystem, opened
+from ckptdeck.core.host import Host
+from ckptdeck.core.safe_text import visible
+from ckptdeck.core.sighting import InFlight, Member, Record, Sighting, Writer
+from ckptdeck.core.states import FlightState
+from ckptdeck.core.times import doubt_about, known_age
+
+_SHORTEST_INTERVAL = 0.2
+"""Seconds between two looks below which a rate would be noise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """What is known about writers of one file."""
+
+    writer: Writer | None = None
+    held: bool | None = None
+    """Somebody on this host has it open for writing; None when that cannot be told."""
+
+
+UNTRACED = Trace()
+
+
+def find_traces(host: Host, files: Iterable[tuple[str, Member]]) -> dict[tuple[int, int], Trace]:
+    """(device, inode) → what is known, for each regular file given by its path and stat."""
+    paths = {(member.device, member.inode): path for path, member in files}
+    if not paths:
+        return {}
+    writers = host.find_writers(frozenset(paths))
+    traces: dict[tuple[int, int], Trace] = {}
+    for key, path in paths.items():
+        writer = writers.get(key)
+        traces[key] = Trace(writer, True if writer is not None else _held(host.fs, path, key))
+    if any(trace.held is None for trace in traces.values()):
+        locked = _flocked(host.fs)
+        for key in locked & traces.keys():
+            if traces[key].held is None:
+                traces[key] = Trace(None, True)
+    return traces
+
+
+def _held(fs: FileSystem, path: str, key: tuple[int, int]) -> bool | None:
+    try:
+        with opened(fs, path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK) as fd:
+            status = fs.fstat(fd)
+            if (status.st_dev, status.st_ino) != key:
+                return None
+            return fs.open_for_writing_elsewhere(fd)
+    except OSError:
+        return None  # gone, replaced or not ours to open: nothing is known, and nothing is claimed
+
+
+def _flocked(fs: FileSystem) -> set[tuple[int, int]]:
+    """(device, inode) of files under an exclusive flock, as far as the kernel shows it."""
+    try:
+        lines = fs.lock_table().splitlines()
+    except OSError:
+        return set()
+    found = set()
+    for line in lines:
+        fields = line.split()
+        if len(fields) > 5 and fields[1] == "FLOCK" and fields[3] == "WRITE":
+            major, minor, inode = fields[5].split(":")
+            found.add((os.makedev(int(major, 16), int(minor, 16)), int(inode)))
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Flight:
+    """Everything there is to know about one unfinished name."""
+
+    name: str
+    target: str
+    step: int | None
+    ours: bool
+    """Named by our own publish."""
+    member: Member
+    trace: Trace
+    next_record: Record | None
+    usual_size: int | None
+    same_as_final: bool
+    """It and its final name are one inode: a publish by link that was cut short."""
+    previous: InFlight | None
+    elapsed: float
+    """Seconds since `previous` was seen."""
+
+
+def judge_flight(flight: Flight, *, local: bool, now: float, min_age: float) -> InFlight:
+    """What it is. `local`: nobody but this host can write there. `now` and `min_age` in seconds."""
+    state, reason = _state(flight, local=local, now=now, min_age=min_age)
+    expected = flight.next_record.size if flight.next_record is not None else flight.usual_size
+    return InFlight(
+        name=flight.name,
+        target=flight.target,
+        step=flight.step,
+        size=flight.member.size,
+        mtime_ns=flight.member.mtime_ns,
+        inode=flight.member.inode,
+        state=state,
+        reason=reason,
+        expected_size=expected,
+        writer=flight.trace.writer,
+        bytes_per_second=growth_rate(flight.member, flight.previous, flight.elapsed),
+        ours=flight.ours,
+    )
+
+
+def flight_in_place(
+    sighting: Sighting, before: Sighting | None, usual_size: int | None, elapsed: float
+) -> InFlight | None:
+    """A checkpoint that somebody writes directly under its final name, `elapsed` seconds after `before` was seen."""
+    if sighting.identity is None:
+        return None
+    member = sighting.identity.members[0]
+    earlier = before.identity.members[0] if before is not None and before.identity is not None else None
+    return InFlight(
+        name=sighting.name,
+        target=sighting.name,
+        step=sighting.step,
+        size=member.size,
+        mtime_ns=member.mtime_ns,
+        inode=member.inode,
+        state=FlightState.LIVE,
+        reason="written directly under its final name",
+        expected_size=sighting.record.size if sighting.record is not None else usual_size,
+        writer=sighting.writer,
+        bytes_per_second=growth_rate(member, earlier, elapsed),
+        ours=False,
+        final_name=True,
+    )
+
+
+def growth_rate(member: Member, before: Member | InFlight | None, elapsed: float) -> float | None:
+    """Bytes per second since the look before, None without one that can be compared."""
+    if before is None or before.inode != member.inode or member.size < before.size or elapsed < _SHORTEST_INTERVAL:
+        return None
+    return (member.size - before.size) / elapsed
+
+
+def _state(flight: Flight, *, local: bool, now: float, min_age: float) -> tuple[FlightState, str]:
+    member, trace = flight.member, flight.trace
+    if flight.same_as_final:
+        return FlightState.STALE, f"a second name of {visible(flight.target)}, which is already there"
+    if trace.writer is not None:
+        return FlightState.LIVE, f"written by {visible(trace.writer.name)} ({trace.writer.pid})"
+    if trace.held:
+        return FlightState.LIVE, "a process has it open for writing"
+    before = flight.previous
+    if before is not None and before.inode == member.inode:
+        if member.size != before.size:
+            return FlightState.LIVE, f"it went from {size_text(before.size)} to {size_text(member.size)}"
+        if member.mtime_ns != before.mtime_ns:
+            return FlightState.LIVE, "it was written to since the last look"
+    abandoned = local and trace.held is False
+    doubt = doubt_about(member.mtime_ns, now)
+    age = known_age(member.mtime_ns, now)
+    if not ((abandoned and flight.ours) or (age is not None and age >= min_age)):
+        return FlightState.UNKNOWN, _not_yet(doubt, age, min_age, here=abandoned)
+    quiet = "no process has it open" if abandoned else f"quiet for {span_text(age or 0.0)}"
+    promised = flight.next_record
+    if promised is None:
+        return FlightState.STALE, f"{quiet}; {size_text(member.size)} that nobody will finish"
+    if promised.size == member.size:
+        return FlightState.READY, f"{quiet}; {size_text(member.size)} as its next record says: recover can name it"
+    return FlightState.STALE, f"{quiet}; {part_of_text(member.size, promised.size)} of its next record"
+
+
+def _not_yet(doubt: str, age: float | None, min_age: float, *, here: bool) -> str:
+    nobody = "no process here has it open" if here else "a writer may sit on another host or belong to another user"
+    if age is None:
+        return f"{nobody}; {doubt}"
+    return f"{nobody}; changed {span_text(age)} ago, stale after {span_text(min_age)} of silence"

@@ -1,0 +1,322 @@
+"""What one checkpoint is on one side: record, stat, structure and receipt in, a state with its arithmetic out. Pure.
+
+The table of states is the specification (1-product.md). Nothing less than a content hash that was compared makes a
+checkpoint `verified`, and nothing that could be the trainer's own newer save is ever called bad on the primary.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+
+from ckptdeck.core.amounts import moment_text, part_of_text, size_text, span_text
+from ckptdeck.core.naming import order_key
+from ckptdeck.core.policy import Policy
+from ckptdeck.core.safe_text import visible
+from ckptdeck.core.siblings import Siblings
+from ckptdeck.core.sighting import Checkpoint, Identity, Inventory, Receipt, Record, Sighting, StructureFinding
+from ckptdeck.core.states import Evidence, Kind, Origin, Role, State, Structure
+from ckptdeck.core.times import doubt_about, known_age
+
+FOREIGN_FAMILY = "foreign"
+_COARSE_CLOCK_NS = 2_000_000_000
+"""Servers and FAT keep times less exactly than they were set (R9)."""
+
+
+def judge(
+    inventory: Inventory,
+    policy: Policy,
+    now: float,
+    *,
+    marked_bad: frozenset[str] = frozenset(),
+    verified_before: Mapping[str, Checkpoint] = MappingProxyType({}),
+) -> tuple[Checkpoint, ...]:
+    """Every sighting with its state: newest step first, then rolling names, then foreign ones.
+
+    `marked_bad` holds digests the operator declared bad on the other side; those of this side's records count anyway.
+    A checkpoint whose next record is the one that fits carries it as its record. `verified_before` are verified ones,
+    by name, of the look before: they stand where the very same sighting comes again. The caller leaves it out when
+    boot, mount or a mark changed.
+    """
+    side = _Side(inventory, policy, now, marked_bad | digests_marked_bad(inventory))
+    there = []
+    for sighting in inventory.sightings:
+        if sighting.identity is not None or sighting.error is not None:
+            before = verified_before.get(sighting.name)
+            if before is None or before.sighting is not sighting:
+                before = side.judge_present(sighting)
+            there.append(before)
+    gone = [s for s in inventory.sightings if s.identity is None and s.error is None]
+    newest = _newest_whole(there)
+    judged = [*side.doubt_strays(there), *(_judge_gone(sighting, newest) for sighting in gone)]
+    return tuple(sorted(judged, key=_newest_first))
+
+
+def digests_marked_bad(inventory: Inventory) -> frozenset[str]:
+    """Digests the operator declared bad here: a copy of such content made again is bad too."""
+    records = (sighting.record for sighting in inventory.sightings)
+    return frozenset(record.marked_bad for record in records if record is not None and record.marked_bad is not None)
+
+
+def record_in_force(sighting: Sighting) -> Record | None:
+    """The record the file on disk is to be held against: its record, or the next one when that is what fits.
+
+    Between the rename and the last step of a publish the file is described by its next record only.
+    """
+    record, following, identity = sighting.record, sighting.next_record, sighting.identity
+    if following is None or identity is None:
+        return record
+    receipt = sighting.receipt
+    if receipt is not None and speaks_of(receipt, identity):
+        if record is not None and receipt.digest == record.digest:
+            return record
+        if receipt.digest == following.digest:
+            return following
+    if following.size != identity.size:
+        return record
+    if record is None or record.size != identity.size:
+        return following
+    return following if following.mtime_ns == identity.mtime_ns != record.mtime_ns else record
+
+
+def speaks_of(receipt: Receipt, identity: Identity) -> bool:
+    """Every member is what it was when the receipt was made, told by times that are known at all."""
+    if len(receipt.stamps) != len(identity.members):
+        return False
+    for stamp, member in zip(receipt.stamps, identity.members, strict=True):
+        if stamp.mtime_ns != member.mtime_ns or stamp.size != member.size or stamp.ctime_ns != member.ctime_ns:
+            return False
+        if stamp.path != member.path or (stamp.mtime_ns <= 0 and stamp.ctime_ns <= 0):
+            return False
+    return True
+
+
+def receipt_counts(receipt: Receipt, identity: Identity, *, boot_id: str, mount: str) -> bool:
+    """The receipt speaks of exactly what is on disk now, and its evidence is not of another boot or mount."""
+    if not speaks_of(receipt, identity):
+        return False
+    return receipt.evidence.outlives_boot or (receipt.boot_id == boot_id != "" and receipt.mount == mount != "")
+
+
+@dataclass(frozen=True, slots=True)
+class _Side:
+    inventory: Inventory
+    policy: Policy
+    now: float
+    marked_bad: frozenset[str]
+
+    def judge_present(self, sighting: Sighting) -> Checkpoint:
+        """Anything that is there, or may be."""
+        identity = sighting.identity
+        if sighting.error is not None or identity is None:
+            return Checkpoint(sighting, State.UNREADABLE, sighting.error or "it could not be looked at")
+        record = record_in_force(sighting)
+        if record is not sighting.record:
+            sighting = replace(sighting, record=record)
+        odd = _odd_thing(sighting)
+        if odd is not None:
+            return Checkpoint(sighting, State.FOREIGN if record is None else State.SUSPECT, odd)
+        if sighting.writer is not None or sighting.held or sighting.moved:
+            return Checkpoint(sighting, State.UNSAFE_WRITE, _unsafe_reason(sighting))
+        if record is None:
+            return self._judge_unrecorded(sighting, identity)
+        if record.retired:
+            return Checkpoint(sighting, State.RETIRED, "set aside by rollback: no resume point, first to be pruned")
+        if record.size != identity.size:
+            return self._judge_other_size(sighting, identity, record)
+        return self._judge_right_size(sighting, identity, record)
+
+    def doubt_strays(self, there: list[Checkpoint]) -> list[Checkpoint]:
+        """Of what neither a record nor its own format vouches for, those far from their siblings' size are suspect."""
+        if not any(checkpoint.state is State.UNRECORDED for checkpoint in there):
+            return there
+        siblings = Siblings(
+            c.sighting
+            for c in there
+            if c.state in (State.VERIFIED, State.SIZE_ONLY, State.STRUCTURE_OK, State.UNRECORDED)
+        )
+        return [_doubted(c, siblings) if c.state is State.UNRECORDED else c for c in there]
+
+    def _judge_unrecorded(self, sighting: Sighting, identity: Identity) -> Checkpoint:
+        receipt = sighting.receipt
+        if receipt is not None and not receipt.good and self._counts(receipt, identity):
+            return Checkpoint(sighting, State.CORRUPT, receipt.note or "its content was found bad", receipt.verified_at)
+        finding = sighting.structure
+        if finding is None or finding.structure is Structure.UNKNOWN:
+            text = finding.text if finding is not None and finding.text else "no record, and no format that could tell"
+            return Checkpoint(sighting, State.UNRECORDED, text + self._young(identity))
+        state = _STATE_OF_STRUCTURE[finding.structure]
+        return Checkpoint(sighting, state, _structure_text(finding) + self._young(identity))
+
+    def _judge_other_size(self, sighting: Sighting, identity: Identity, record: Record) -> Checkpoint:
+        finding = sighting.structure
+        if self.inventory.role is Role.PRIMARY and not self._recorded_time(identity, record):
+            if finding is not None and finding.structure in (Structure.CUT, Structure.BROKEN):
+                return Checkpoint(sighting, _STATE_OF_STRUCTURE[finding.structure], _structure_text(finding))
+            reason = (
+                f"{size_text(identity.size)}, the record of {_origin(record)} says {size_text(record.size)}, and it "
+                f"was written since: the trainer saved it again; `ckptdeck adopt --replace` records what is there now"
+            )
+            return Checkpoint(sighting, State.CHANGED, reason + self._young(identity))
+        difference = record.size - identity.size
+        if difference > 0:
+            reason = (
+                f"{part_of_text(identity.size, record.size)}, {size_text(difference)} short of the record of "
+                f"{_origin(record)}"
+            )
+            return Checkpoint(sighting, State.TRUNCATED, reason + self._young(identity))
+        reason = (
+            f"{size_text(identity.size)}, {size_text(-difference)} more than the {size_text(record.size)} recorded "
+            f"{_origin(record)}"
+        )
+        return Checkpoint(sighting, State.CORRUPT, reason + self._young(identity))
+
+    def _judge_right_size(self, sighting: Sighting, identity: Identity, record: Record) -> Checkpoint:
+        receipt = sighting.receipt
+        counts = receipt is not None and self._counts(receipt, identity)
+        if receipt is not None and counts and (receipt.digest != record.digest or not receipt.good):
+            return self._judge_other_content(sighting, identity, record, receipt)
+        if record.digest in self.marked_bad:
+            return Checkpoint(sighting, State.CORRUPT, "an operator marked this content as bad")
+        if receipt is not None and counts and receipt.evidence is not Evidence.STREAM:
+            reason = f"{size_text(identity.size)}, {_EVIDENCE[receipt.evidence]}, equals the record"
+            return Checkpoint(sighting, State.VERIFIED, reason, receipt.verified_at, receipt.evidence)
+        return Checkpoint(sighting, State.SIZE_ONLY, self._unproven(identity, record, receipt))
+
+    def _judge_other_content(
+        self, sighting: Sighting, identity: Identity, record: Record, receipt: Receipt
+    ) -> Checkpoint:
+        rewritten = self.inventory.role is Role.PRIMARY and not self._recorded_time(identity, record)
+        finding = sighting.structure
+        cut = finding is not None and finding.structure in (Structure.CUT, Structure.BROKEN)
+        content = f"content {receipt.digest[:8]}, recorded {record.digest[:8]} ({_origin(record)})"
+        if rewritten and not cut and receipt.digest != record.digest and receipt.digest not in self.marked_bad:
+            reason = f"{content}, and written since: the trainer saved it again; `ckptdeck adopt --replace` records it"
+            return Checkpoint(sighting, State.CHANGED, reason, receipt.verified_at, receipt.evidence)
+        reason = f"right size, wrong content: {receipt.note or content}"
+        return Checkpoint(sighting, State.CORRUPT, reason, receipt.verified_at, receipt.evidence)
+
+    def _unproven(self, identity: Identity, record: Record, receipt: Receipt | None) -> str:
+        size = f"{size_text(identity.size)} as recorded, content not proven"
+        if not self._recorded_time(identity, record):
+            return f"{size}: only its mtime is not the recorded one{self._young(identity)}"
+        if receipt is None:
+            return f"{size}: " + (
+                "published without reading it back" if record.origin is Origin.PUBLISHED else "never verified here"
+            )
+        if receipt.stamps != identity.stamps:
+            return f"{size}: touched since it was verified {moment_text(receipt.verified_at)}"
+        if receipt.evidence is Evidence.STREAM:
+            return f"{size}: the hash is of what was written, nothing was read back"
+        return f"{size}: verified from memory only, and in another boot or mount"
+
+    def _counts(self, receipt: Receipt, identity: Identity) -> bool:
+        volume = self.inventory.volume
+        mount = volume.mount if volume is not None else ""
+        return receipt_counts(receipt, identity, boot_id=self.inventory.boot_id, mount=mount)
+
+    def _recorded_time(self, identity: Identity, record: Record) -> bool:
+        exact = self.inventory.volume is not None and self.inventory.volume.fs_class == "local"
+        return abs(identity.mtime_ns - record.mtime_ns) <= (0 if exact else _COARSE_CLOCK_NS)
+
+    def _young(self, identity: Identity) -> str:
+        """What must be known beside any verdict on a file that may still be in the making."""
+        doubt = doubt_about(identity.mtime_ns, self.now)
+        if doubt:
+            return f"; {doubt}"
+        age = known_age(identity.mtime_ns, self.now)
+        if age is not None and age < self.policy.min_age:
+            return f"; changed {span_text(age)} ago, it may still be written"
+        return ""
+
+
+_STATE_OF_STRUCTURE = {
+    Structure.OK: State.STRUCTURE_OK,
+    Structure.CUT: State.TRUNCATED,
+    Structure.BROKEN: State.CORRUPT,
+    Structure.INCOMPLETE: State.INCOMPLETE,
+    Structure.SUSPECT: State.SUSPECT,
+}
+_EVIDENCE = {
+    Evidence.DEVICE: "read from the device",
+    Evidence.SERVER: "read from the server",
+    Evidence.CACHE: "read, maybe from memory",
+}
+
+
+def _odd_thing(sighting: Sighting) -> str | None:
+    """What keeps a name from being a checkpoint that could be judged at all."""
+    if sighting.link is not None:
+        return f"a symbolic link to {visible(sighting.link)}: shown, never followed"
+    if sighting.kind is Kind.DIRECTORY and (sighting.record is None or sighting.record.kind is Kind.FILE):
+        return "a directory: shown, not judged" if sighting.record is None else "recorded as a file, is a directory"
+    if sighting.family == FOREIGN_FAMILY and sighting.record is None:
+        return "no name of a checkpoint"
+    return None
+
+
+def _unsafe_reason(sighting: Sighting) -> str:
+    if sighting.writer is not None:
+        return f"{visible(sighting.writer.name)} ({sighting.writer.pid}) writes directly under the final name"
+    if sighting.held:
+        return "a process holds it open for writing under its final name"
+    return "its size or mtime changed between two looks: somebody writes directly under the final name"
+
+
+def _structure_text(finding: StructureFinding) -> str:
+    return finding.text or f"{finding.format or 'its format'}: {finding.structure}"
+
+
+def _origin(record: Record) -> str:
+    return f"{moment_text(record.recorded_at)} ({record.origin})"
+
+
+def _doubted(checkpoint: Checkpoint, siblings: Siblings) -> Checkpoint:
+    usual = siblings.strays_from(checkpoint.name, checkpoint.size)
+    if usual is None:
+        return checkpoint
+    off = checkpoint.size - usual
+    reason = (
+        f"{size_text(checkpoint.size)}, its siblings have {size_text(usual)}: {size_text(abs(off))} "
+        f"{'more' if off > 0 else 'less'}, and no record or format could tell why"
+    )
+    return replace(checkpoint, state=State.SUSPECT, reason=reason)
+
+
+def _newest_whole(there: Iterable[Checkpoint]) -> Checkpoint | None:
+    whole = [checkpoint for checkpoint in there if checkpoint.state is State.VERIFIED]
+    return max(whole, key=_step_then_time, default=None)
+
+
+def _step_then_time(checkpoint: Checkpoint) -> tuple[int, int]:
+    identity = checkpoint.sighting.identity
+    return (-1 if checkpoint.step is None else checkpoint.step, 0 if identity is None else identity.mtime_ns)
+
+
+def _judge_gone(sighting: Sighting, newest: Checkpoint | None) -> Checkpoint:
+    """A recorded name that a listing lacks."""
+    record = sighting.record
+    if record is None:
+        return Checkpoint(sighting, State.ABSENT, "never was here")
+    if sighting.seen_missing < 2:
+        reason = "recorded, but not in the listing; a second listing decides whether it is missing"
+        return Checkpoint(sighting, State.UNREADABLE, reason)
+    recorded = f"recorded {_origin(record)} with {size_text(record.size)}"
+    if record.retired:
+        return Checkpoint(sighting, State.REMOVED, f"{recorded}, set aside by rollback, and gone since")
+    if newest is not None and _is_older(sighting, record, newest):
+        return Checkpoint(sighting, State.REMOVED, f"{recorded}; older than {visible(newest.name)}: a retention's work")
+    against = "nothing here is verified" if newest is None else f"newer than {visible(newest.name)}, the newest whole"
+    return Checkpoint(sighting, State.MISSING, f"{recorded}, not there, and {against}")
+
+
+def _is_older(sighting: Sighting, record: Record, newest: Checkpoint) -> bool:
+    if sighting.step is not None and newest.step is not None:
+        return sighting.step < newest.step
+    identity = newest.sighting.identity
+    return identity is not None and record.mtime_ns < identity.mtime_ns
+
+
+def _newest_first(checkpoint: Checkpoint) -> tuple[bool, tuple[bool, int, str]]:
+    return (checkpoint.state is State.FOREIGN, order_key(checkpoint.step, checkpoint.name))

@@ -1,0 +1,57 @@
+"""What a set holds and what it is said to hold, read in an order that no publish and no removal can make contradict."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ckptdeck.core.bookkeeping import read_bookkeeping
+from ckptdeck.core.checkpoint_set import CheckpointSet
+from ckptdeck.core.filesystem import DirectoryEntry, FileSystem
+from ckptdeck.core.manifest import ManifestContents
+from ckptdeck.core.sighting import Inventory, ReadBefore
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """The names in a set and its bookkeeping."""
+
+    books: ReadBefore | None
+    entries: list[DirectoryEntry]
+    missing: Mapping[str, int]
+    """Recorded names that are not listed → how many listings in a row lacked them."""
+
+    @property
+    def contents(self) -> ManifestContents:
+        return self.books.contents if self.books is not None else ManifestContents()
+
+
+def list_set(fs: FileSystem, checkpoint_set: CheckpointSet, now: float, previous: Inventory | None) -> Listing:
+    """Lists once; twice when something recorded is not there or something listed cannot be found. Raises OSError.
+
+    The bookkeeping is read before the listing and again after a second one: a publish names the file before its
+    record, a removal takes the record before the file, so only what both pairs agree on is missing.
+    """
+    known = _known_missing(previous)
+    books = read_bookkeeping(fs, checkpoint_set, now, previous.read if previous is not None else None)
+    entries = fs.list_directory(checkpoint_set.root)
+    lacking = _lacking(books, entries)
+    if lacking <= known.keys() and not any(entry.error == errno.ENOENT for entry in entries):
+        return Listing(books, entries, {name: known[name] + 1 for name in lacking})
+    entries = fs.list_directory(checkpoint_set.root)
+    books = read_bookkeeping(fs, checkpoint_set, now, books)
+    again = _lacking(books, entries)
+    return Listing(books, entries, {name: known.get(name, 0) + (2 if name in lacking else 1) for name in again})
+
+
+def _lacking(books: ReadBefore | None, entries: list[DirectoryEntry]) -> set[str]:
+    if books is None:
+        return set()
+    return books.contents.records.keys() - {entry.name for entry in entries}
+
+
+def _known_missing(previous: Inventory | None) -> dict[str, int]:
+    if previous is None:
+        return {}
+    return {sighting.name: sighting.seen_missing for sighting in previous.sightings if sighting.seen_missing >= 2}

@@ -1,0 +1,100 @@
+"""Both sides looked at together: judged sides, rows with verdicts, the resume point, the projection.
+
+Only shapes; `survey.py` fills them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ckptdeck.core.policy import Policy
+from ckptdeck.core.sighting import Checkpoint, Inventory, Warning
+from ckptdeck.core.states import Evidence, Role, State, Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One row: the same checkpoint on both sides. Rolling names have `step` None and are one row each."""
+
+    step: int | None
+    name: str
+    """The same on both sides."""
+    primary: Checkpoint | None
+    mirror: Checkpoint | None
+    """State `absent` where it never was, `unreadable` where its whole side cannot be read; None only when the pair has
+    no such side."""
+    verdict: Verdict
+    reason: str
+
+    def on(self, side: Role) -> Checkpoint | None:
+        return self.primary if side is Role.PRIMARY else self.mirror
+
+
+@dataclass(frozen=True, slots=True)
+class ResumePoint:
+    """Where the run would go on."""
+
+    name: str
+    step: int | None
+    side: Role
+    path: str
+    state: State
+    evidence: Evidence | None
+    verified_at: float | None
+    certain: bool
+    """True when a receipt stands; False when it must still be hashed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One judged side. `checkpoints` holds everything with a name, foreign ones and recorded-but-gone ones too,
+    newest step first, then rolling names, then foreign ones."""
+
+    inventory: Inventory
+    checkpoints: tuple[Checkpoint, ...]
+
+    @property
+    def role(self) -> Role:
+        return self.inventory.role
+
+    def find(self, name: str) -> Checkpoint | None:
+        return next((c for c in self.checkpoints if c.name == name), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Projection:
+    """What the space of one side allows (2-core.md "Space projection")."""
+
+    checkpoint_size: int | None
+    interval: float | None
+    """Seconds between two saves."""
+    fits: int | None
+    """How many more fit beside the reserve."""
+    full_at: float | None
+    basis: str
+    """How the figures came about: "median of 10 gaps: 11m02s; largest of the last 5: 2.47 GB"."""
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """An immutable picture of the pair at `taken_at`."""
+
+    taken_at: float
+    run_id: str | None
+    policy: Policy
+    primary: Side
+    mirror: Side | None
+    steps: tuple[Step, ...]
+    """Newest step first; rolling names after them. Foreign names are not steps."""
+    resume: ResumePoint | None
+    space: Mapping[Role, Projection]
+    shared_device: bool
+    warnings: tuple[Warning, ...] = ()
+
+    def side(self, role: Role) -> Side | None:
+        return self.primary if role is Role.PRIMARY else self.mirror
+
+    @property
+    def sides(self) -> tuple[Side, ...]:
+        return (self.primary,) if self.mirror is None else (self.primary, self.mirror)

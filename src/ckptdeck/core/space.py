@@ -1,0 +1,122 @@
+"""How long a volume will do: what one save costs, how often one comes, how many more fit, when it is full. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import groupby, islice, pairwise
+from statistics import median
+
+from ckptdeck.core.amounts import size_text, span_text
+from ckptdeck.core.policy import Policy
+from ckptdeck.core.sides import Projection, Side
+from ckptdeck.core.sighting import Checkpoint
+from ckptdeck.core.states import FlightState, State
+from ckptdeck.core.times import doubt_about
+
+_GOOD = frozenset({State.VERIFIED, State.SIZE_ONLY, State.STRUCTURE_OK})
+_RECENT_SIZES = 5
+_RECENT_SAVES = 50
+_RESTART = 4.0
+"""A gap so many times the median is a stop of the run, not its cadence."""
+
+
+def project(side: Side, policy: Policy, now: float, *, shares_with: Side | None = None) -> Projection:
+    """What the space of one side allows.
+
+    `shares_with` is the other side when it lives on the same volume: every save is then paid for twice. Bytes; times
+    in seconds since 1970. None wherever a figure has no ground.
+    """
+    sizes = _recent_sizes(side)
+    size = max(sizes, default=None)
+    cadence = _cadence(side, now)
+    basis = [_size_basis(sizes), cadence.basis if cadence is not None else "no cadence yet: needs two saves"]
+    volume = side.inventory.volume
+    interval = cadence.interval if cadence is not None else None
+    if volume is None or not size:
+        return Projection(size, interval, None, None, "; ".join(basis))
+    per_save = size
+    pending = bytes_still_needed(side)
+    if shares_with is not None:
+        per_save += max(_recent_sizes(shares_with), default=size)
+        pending += bytes_still_needed(shares_with)
+        basis.append("both sides on one volume: every save counts twice")
+    reserve = int(volume.total * policy.reserve_fraction)
+    fits = max(0, (volume.free - reserve - pending) // per_save)
+    basis.append(f"{size_text(volume.free)} free, {size_text(reserve)} kept in reserve")
+    if pending:
+        basis.append(f"{size_text(pending)} for what is being written")
+    if volume.optimistic:
+        basis.append(f"free space on {volume.fs_type} may be less than it says")
+    full_at = None
+    if cadence is not None:
+        started = max(cadence.newest, now - cadence.interval)  # a run that stands still fills nothing meanwhile
+        full_at = started + (fits + 1) * cadence.interval
+    return Projection(size, interval, fits, full_at, "; ".join(basis))
+
+
+def bytes_still_needed(side: Side) -> int:
+    """What parts under way will still take. Stale ones grow no more; what was written is gone from the free figure."""
+    return sum(
+        max(0, (flight.expected_size or flight.size) - flight.size)
+        for flight in side.inventory.in_flight
+        if flight.state in (FlightState.LIVE, FlightState.UNKNOWN)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Cadence:
+    interval: float
+    newest: float
+    basis: str
+
+
+def _newest_steps(side: Side) -> Iterator[list[Checkpoint]]:
+    """Everything saved for one step, newest step first, as the side is sorted."""
+    counted = (c for c in side.checkpoints if c.step is not None and c.state is not State.FOREIGN)
+    for _, copies in groupby(counted, key=lambda checkpoint: checkpoint.step):
+        yield list(copies)
+
+
+def _recent_sizes(side: Side) -> list[int]:
+    """Bytes of each of the last five good steps, all their names together; of rolling names where no step is good."""
+    sizes = []
+    for copies in _newest_steps(side):
+        if all(copy.state in _GOOD for copy in copies):
+            sizes.append(sum(copy.size for copy in copies))
+        if len(sizes) == _RECENT_SIZES:
+            return sizes
+    return sizes or [c.size for c in side.checkpoints if c.step is None and c.state in _GOOD][:_RECENT_SIZES]
+
+
+def _cadence(side: Side, now: float) -> _Cadence | None:
+    saves = (_saved_at(copies, now) for copies in islice(_newest_steps(side), _RECENT_SAVES))
+    times = sorted(time for time in saves if time is not None)
+    gaps = [later - earlier for earlier, later in pairwise(times) if later > earlier]
+    if not gaps:
+        return None
+    limit = _RESTART * median(gaps)
+    steady = [gap for gap in gaps if gap <= limit]
+    interval = median(steady)
+    left_out = len(gaps) - len(steady)
+    counted = f"median of {len(steady)} gap{'s' if len(steady) != 1 else ''}: {span_text(interval)}"
+    if left_out:
+        counted += f" ({left_out} longer left out as restart{'s' if left_out != 1 else ''})"
+    return _Cadence(interval, times[-1], counted)
+
+
+def _saved_at(copies: list[Checkpoint], now: float) -> float | None:
+    """When a step was saved: the recorded mtime, which touch and cp cannot move, else the file's own."""
+    times = []
+    for copy in copies:
+        record, identity = copy.sighting.record, copy.sighting.identity
+        mtime_ns = record.mtime_ns if record is not None else identity.mtime_ns if identity is not None else 0
+        if not doubt_about(mtime_ns, now):
+            times.append(mtime_ns / 1e9)
+    return max(times, default=None)
+
+
+def _size_basis(sizes: list[int]) -> str:
+    if not sizes:
+        return "no size yet: nothing good is there"
+    return f"largest of the last {len(sizes)}: {size_text(max(sizes))}"
