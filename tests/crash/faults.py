@@ -237,6 +237,12 @@ class FaultyFileSystem(FileSystem):
     def evict(self, fd: int, offset: int = 0, length: int = 0) -> None:
         self._perform("evict", (self._path(fd),), fd, lambda: self._real.evict(fd, offset, length))
 
+    def next_data(self, fd: int, offset: int) -> int:
+        return self._perform("next_data", (self._path(fd),), fd, lambda: self._real.next_data(fd, offset))
+
+    def next_hole(self, fd: int, offset: int) -> int:
+        return self._perform("next_hole", (self._path(fd),), fd, lambda: self._real.next_hole(fd, offset))
+
     def resident_pages(self, fd: int, size: int) -> int:
         return self._perform("resident_pages", (self._path(fd),), fd, lambda: self._real.resident_pages(fd, size))
 
@@ -276,6 +282,9 @@ class FaultyFileSystem(FileSystem):
 
     def mount_table(self) -> str:
         return self._perform("mount_table", (), None, self._real.mount_table)
+
+    def lock_table(self) -> str:
+        return self._perform("lock_table", (), None, self._real.lock_table)
 
     # --- the fault
 

@@ -14,6 +14,12 @@ from pathlib import Path
 
 import xxhash
 
+from ckptdeck.core.checkpoint_set import CheckpointSet
+from ckptdeck.core.filesystem import FileSystem
+from ckptdeck.core.manifest import Manifest
+from ckptdeck.core.sighting import Stamp
+from ckptdeck.core.small_file import SUFFIX
+
 BEST_EFFORT = frozenset({"log.jsonl", "space.jsonl", "lock"})
 """Files of a control directory that say what happened, not what is so."""
 
@@ -84,3 +90,64 @@ def fingerprint(*roots: Path) -> str:
                     entry += f"\0{found.st_size}\0{found.st_mtime_ns}\0{content}"
                 total.update(os.fsencode(entry) + b"\n")
     return total.hexdigest()
+
+
+def judge_records(target: CheckpointSet, promise: Promise, known_bad: Mapping[str, frozenset[str]]) -> list[str]:
+    """No record, next record or good receipt that speaks of other bytes than those under its name.
+
+    While a publish is under way a name may hold the content of its record or of its next record. `known_bad` are
+    contents that were wrong before: there the record is right and the file is not.
+    """
+    contents = Manifest(FileSystem(), target).read_all(0)
+    violations = [f"{Path(damaged.path).name}: {damaged.why}" for damaged in contents.damaged]
+    for name, record in contents.records.items():
+        found = _digest_under(target.path_of(name))
+        announced = contents.next_records.get(name)
+        allowed = {record.digest} | ({announced.digest} if announced else set()) | known_bad.get(name, frozenset())
+        if found is None and name not in known_bad:
+            violations.append(f"{name}: recorded, and nothing is there")
+        elif found is not None and found not in allowed:
+            violations.append(f"{name}: its record speaks of other bytes than those there")
+        if record.digest not in promise.legal.get(name, frozenset()):
+            violations.append(f"{name}: recorded with a content that never was whole")
+    for name, receipt in contents.receipts.items():
+        path = target.path_of(name)
+        if receipt.good and _stamps_stand(receipt.stamps, path) and _digest_under(path) != receipt.digest:
+            violations.append(f"{name}: a standing receipt calls other bytes verified")
+    return violations
+
+
+def judge_settled(
+    target: CheckpointSet, known_bad: Mapping[str, frozenset[str]], *, parts_may_stay: bool = False
+) -> list[str]:
+    """After `recover` nothing is left half done: no next record, no temporary file of ours, and no part.
+
+    `parts_may_stay`: of an interrupted copy, for the same command to go on with.
+    """
+    contents = Manifest(FileSystem(), target).read_all(0)
+    violations = [f"{name}: a next record is left" for name in contents.next_records]
+    for top in {target.root, target.control_path()}:
+        for directory, _, files in os.walk(top):
+            if not parts_may_stay:
+                violations += [f"{name}: a part is left" for name in files if name.endswith(".part")]
+            violations += [f"{name}: left in {directory}" for name in files if name.endswith(SUFFIX)]
+    for name, record in contents.records.items():
+        found = _digest_under(target.path_of(name))
+        if found is not None and found != record.digest and found not in known_bad.get(name, frozenset()):
+            violations.append(f"{name}: its record speaks of other bytes after recover")
+    return violations
+
+
+def _digest_under(path: str) -> str | None:
+    try:
+        return digest_of(Path(path).read_bytes())
+    except FileNotFoundError:
+        return None
+
+
+def _stamps_stand(stamps: tuple[Stamp, ...], path: str) -> bool:
+    try:
+        found = os.lstat(path)
+    except FileNotFoundError:
+        return False
+    return stamps == (Stamp("", found.st_size, found.st_mtime_ns, found.st_ctime_ns),)

@@ -1,0 +1,104 @@
+"""Every call of every piece of work fails with every errno, once and for good; writes come up short, or lie."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Callable
+
+import pytest
+
+from ckptdeck.core.errors import CkptdeckError, ContentMismatch
+from tests.crash.faults import ERRNOS, WRITES, Call, Fail, FaultyFileSystem, Lie, Short, failures
+from tests.crash.figures import count
+from tests.crash.outcomes import Tried, attempt, bookkeeping_failed, offences, report, unconverged, undone
+from tests.crash.sandbox import Sandbox
+from tests.crash.workloads import NAME, PUBLISHES, WORKLOADS, Unfinished, Workload
+
+LOOKING_ERRNOS = (errno.EIO, errno.EACCES, errno.ESTALE)
+"""What reading can fail with; the others speak of space and of writing."""
+
+
+@pytest.mark.parametrize("workload", WORKLOADS, ids=str)
+def test_failed_at_every_call(workload: Workload, fresh_sandbox: Callable[[], Sandbox]) -> None:
+    calls = _calls_of(workload, fresh_sandbox)
+    found = []
+    for fail in _worth_trying(calls):
+        tried = _try(workload, FaultyFileSystem(fail, largest_write=workload.largest_write), fresh_sandbox)
+        wrong = offences(tried, killed=False) + _wrong_exit(tried, fail)
+        if calls[fail.at].changes:
+            wrong += unconverged(workload, tried.sandbox, any_record=bookkeeping_failed(tried.log))
+            wrong += undone(workload, tried.sandbox)
+        found += [(f"{_named(fail)} at {calls[fail.at]}", violation) for violation in wrong]
+        count("errors tried")
+    assert not found, report(found)
+
+
+@pytest.mark.parametrize("workload", WORKLOADS, ids=str)
+def test_short_writes_and_reads_lose_nothing(workload: Workload, fresh_sandbox: Callable[[], Sandbox]) -> None:
+    calls = _calls_of(workload, fresh_sandbox)
+    for call in calls:
+        if call.name in WRITES or call.name == "read_into":
+            short = FaultyFileSystem(Short(call.number), largest_write=workload.largest_write)
+            tried = _try(workload, short, fresh_sandbox)
+            assert tried.error is None, f"short {call}: {tried.error!r}"
+            assert not offences(tried, killed=False)
+            count("short reads and writes tried")
+
+
+@pytest.mark.parametrize("workload", [w for w in WORKLOADS if w.reads_back], ids=str)
+def test_lying_write_is_caught_where_it_is_read_back(workload: Workload, fresh_sandbox: Callable[[], Sandbox]) -> None:
+    lies = 0
+    for call in _calls_of(workload, fresh_sandbox):
+        if call.name in WRITES and call.paths[0].endswith(".part"):
+            tried = _try(workload, FaultyFileSystem(Lie(call.number), largest_write=70_000), fresh_sandbox)
+            named = [call for call in tried.log if call.name == "rename_no_replace" and NAME in call.paths[1]]
+            assert isinstance(tried.error, ContentMismatch) or named, f"lying {call}: {tried.error!r}"
+            assert not offences(tried, killed=False)
+            lies += 1
+    count("lying writes tried", lies)
+    assert lies
+
+
+def test_lying_last_write_is_caught_by_size_alone(fresh_sandbox: Callable[[], Sandbox]) -> None:
+    workload = PUBLISHES[0]
+    last = [call for call in _calls_of(workload, fresh_sandbox) if call.paths[:1] and NAME in call.paths[0]]
+    write = [call for call in last if call.name in WRITES][-1]
+
+    tried = _try(workload, FaultyFileSystem(Lie(write.number), largest_write=70_000), fresh_sandbox)
+
+    assert isinstance(tried.error, ContentMismatch)
+    assert not offences(tried, killed=False)
+
+
+def _calls_of(workload: Workload, fresh_sandbox: Callable[[], Sandbox]) -> list[Call]:
+    tried = _try(workload, FaultyFileSystem(largest_write=workload.largest_write), fresh_sandbox)
+    assert tried.error is None
+    return list(tried.log)
+
+
+def _try(workload: Workload, fs: FaultyFileSystem, fresh_sandbox: Callable[[], Sandbox]) -> Tried:
+    sandbox = fresh_sandbox()
+    workload.prepare(sandbox)
+    return attempt(workload, fs, sandbox)
+
+
+def _worth_trying(calls: list[Call]) -> list[Fail]:
+    """Every errno where something changes; where it only looks, those that looking can give."""
+    changing = [call for call in calls if call.changes]
+    looking = [call for call in calls if not call.changes]
+    return [*failures(changing, ERRNOS), *failures(looking, LOOKING_ERRNOS)]
+
+
+def _wrong_exit(tried: Tried, fail: Fail) -> list[str]:
+    """What cannot be made durable must say so with the right exit code (errors.py)."""
+    call = tried.log[fail.at] if len(tried.log) > fail.at else None
+    if call is None or call.name not in ("pwrite", "fsync") or not call.paths[0].endswith(".part"):
+        return []
+    expected = {errno.ENOSPC: 6, errno.EDQUOT: 6, errno.EIO: 7, errno.ESTALE: 7, errno.EROFS: 7}.get(fail.code, 3)
+    error = tried.error
+    told = error.exit_code if isinstance(error, CkptdeckError | Unfinished) else 0
+    return [] if told == expected else [f"exit code {told} instead of {expected} ({error!r})"]
+
+
+def _named(fail: Fail) -> str:
+    return errno.errorcode[fail.code] + (" from here on" if fail.lasting else "")

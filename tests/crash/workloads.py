@@ -1,0 +1,230 @@
+"""The scripted pieces of work that are killed, failed and cut off at every call."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ckptdeck.core.apply import apply
+from ckptdeck.core.errors import Refused
+from ckptdeck.core.filesystem import FileSystem
+from ckptdeck.core.plans.adopt import plan_adopt
+from ckptdeck.core.plans.mirror import plan_mirror
+from ckptdeck.core.plans.plan import Plan
+from ckptdeck.core.plans.recover import plan_recover
+from ckptdeck.core.plans.repair import plan_repair
+from ckptdeck.core.policy import DEFAULT_POLICY
+from ckptdeck.core.publish import Intent, publish
+from ckptdeck.core.states import Role
+from ckptdeck.core.survey import Survey, take_survey
+from ckptdeck.core.verify import verify_one
+from tests.crash.faults import FaultyFileSystem, Kill, Killed, record_calls
+from tests.crash.sandbox import HOUR, Sandbox, machine
+
+SIZE = 200_000
+PIECE = 50_000
+NAME = "step_0000810.pt"
+
+
+def payload(seed: int, size: int = SIZE) -> bytes:
+    """Bytes without zeros that differ from seed to seed in every block."""
+    period = bytes((seed * 37 + number) % 255 + 1 for number in range(251))
+    return (period * (size // 251 + 1))[:size]
+
+
+OLD, NEW, MIDDLE = payload(1), payload(2, SIZE + 1234), payload(3, SIZE + 77)
+ROTTEN = OLD[:99_000] + bytes([OLD[99_000] ^ 1]) + OLD[99_001:]
+
+
+class Unfinished(Exception):
+    """A plan that did not do all it set out to do: no traceback, an exit code."""
+
+    def __init__(self, exit_code: int, text: str) -> None:
+        super().__init__(f"exit {exit_code}: {text}")
+        self.exit_code = exit_code
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """`prepare` sets the scene on the real file system, `act` is what goes through the faulty one.
+
+    `act` acknowledges what it was told is done; when it raises, nothing beyond that was promised.
+    """
+
+    name: str
+    prepare: Callable[[Sandbox], None]
+    act: Callable[[FileSystem, Sandbox], None]
+    reads_back: bool = False
+    """What it writes is read again before it gets a name."""
+    copies: bool = False
+    """What it leaves unfinished is kept for the same command to go on with."""
+    largest_write: int = 70_000
+    """What one write takes, so that a payload takes several."""
+
+    def __str__(self) -> str:
+        return self.name
+
+
+# --- the pieces
+
+
+def save(
+    fs: FileSystem,
+    sandbox: Sandbox,
+    data: bytes,
+    *,
+    name: str = NAME,
+    role: Role = Role.PRIMARY,
+    replace: bool = False,
+    readback: bool = False,
+    seeking: bool = False,
+) -> None:
+    """A trainer's save: in pieces, or back and forth as zip and HDF5 writers do it."""
+    sandbox.allow(role, name, data)
+    intent = Intent(name, step=810, replace=replace, readback=readback)
+    with publish(machine(fs), sandbox.found(fs, role), intent) as (stream, result):
+        if seeking:
+            stream.write(bytes(PIECE))
+            stream.write(data[PIECE:])
+            stream.seek(0)
+            stream.write(data[:PIECE])
+        else:
+            for start in range(0, len(data), PIECE):
+                stream.write(data[start : start + PIECE])
+    sandbox.acknowledge(role, name, data)
+    if any(warning.code == "unrecorded" for warning in result.warnings):
+        sandbox.unrecorded.add(name)
+
+
+def carry_out(fs: FileSystem, sandbox: Sandbox, make_plan: Callable[[Survey], Plan], *, hours: int = 0) -> None:
+    """Survey, plan, apply, as a command does it. Raises Unfinished unless every item was done."""
+    host = machine(fs, hours=hours)
+    pair = sandbox.pair(fs)
+    plan = make_plan(take_survey(host, pair, DEFAULT_POLICY))
+    result = apply(host, pair, DEFAULT_POLICY, plan)
+    if result.exit_code:
+        raise Unfinished(result.exit_code, "; ".join(item.text for item in result.results))
+    if not plan.acting and any(item.guard for item in plan.items):
+        raise Unfinished(4, "; ".join(item.reason for item in plan.items))
+
+
+def foreign_file(sandbox: Sandbox, data: bytes, *, role: Role = Role.PRIMARY) -> None:
+    """A checkpoint somebody else wrote, long ago, without a record."""
+    path = sandbox.root(role) / NAME
+    path.write_bytes(data)
+    os.utime(path, ns=(10**18, 10**18))
+    sandbox.acknowledge(role, NAME, data)
+
+
+def mirror(fs: FileSystem, sandbox: Sandbox) -> None:
+    sandbox.allow(Role.MIRROR, NAME, OLD)
+    carry_out(fs, sandbox, plan_mirror)
+    sandbox.acknowledge(Role.MIRROR, NAME, OLD)
+
+
+def adopt(fs: FileSystem, sandbox: Sandbox) -> None:
+    carry_out(fs, sandbox, plan_adopt)
+
+
+def repair(fs: FileSystem, sandbox: Sandbox) -> None:
+    sandbox.allow(Role.MIRROR, NAME, OLD)
+    carry_out(fs, sandbox, plan_repair)
+    sandbox.acknowledge(Role.MIRROR, NAME, OLD)
+
+
+def recover(fs: FileSystem, sandbox: Sandbox) -> None:
+    """`ckptdeck recover`, an hour after whatever happened."""
+    with contextlib.suppress(Unfinished):  # what it may not touch it leaves, and says so
+        carry_out(fs, sandbox, plan_recover, hours=HOUR)
+
+
+def verify(fs: FileSystem, sandbox: Sandbox, role: Role = Role.PRIMARY) -> None:
+    verify_one(machine(fs), sandbox.found(fs, role), NAME)
+
+
+# --- the scenes
+
+
+def nothing_there(_sandbox: Sandbox) -> None:
+    """An empty pair."""
+
+
+def old_one_there(sandbox: Sandbox) -> None:
+    save(FileSystem(), sandbox, OLD, readback=True)
+
+
+def unrecorded_one_there(sandbox: Sandbox) -> None:
+    foreign_file(sandbox, OLD)
+
+
+def rotten_copy_there(sandbox: Sandbox) -> None:
+    """The mirror's copy lost a bit and was found out; the primary's is proven."""
+    old_one_there(sandbox)
+    mirror(FileSystem(), sandbox)
+    path = sandbox.root(Role.MIRROR) / NAME
+    before = path.stat()
+    path.write_bytes(ROTTEN)
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    sandbox.expect_damage(Role.MIRROR, NAME, ROTTEN)
+    verify(FileSystem(), sandbox, Role.MIRROR)
+
+
+def killed_at(sandbox: Sandbox, data: bytes, matches: Callable[[str], bool]) -> None:
+    """A replacing save that died before the first call of which `matches` says yes."""
+    scratch = Sandbox.fresh(sandbox.base / "rehearsal")
+    if sandbox.kept[Role.PRIMARY]:
+        old_one_there(scratch)
+    calls = record_calls(lambda fs: save(fs, scratch, data, replace=True))
+    at = next(call.number for call in calls if matches(str(call)))
+    scratch.remove()
+    with contextlib.suppress(Killed):
+        save(FaultyFileSystem(Kill(at)), sandbox, data, replace=True)
+
+
+def died_after_rename(sandbox: Sandbox) -> None:
+    """The new content has the name and the old record; its own record is still announced."""
+    old_one_there(sandbox)
+    killed_at(sandbox, MIDDLE, lambda call: f"{NAME}.json.next, " in call and "rename" in call)
+
+
+def died_before_rename(sandbox: Sandbox) -> None:
+    """Everything is on disk and announced; only the name is missing."""
+    killed_at(sandbox, MIDDLE, lambda call: f"{NAME}.part, " in call and "rename" in call)
+
+
+def died_while_writing(sandbox: Sandbox) -> None:
+    """A part that is not whole."""
+    killed_at(sandbox, MIDDLE, lambda call: "fsync" in call and f"{NAME}.part" in call)
+
+
+PUBLISHES = (
+    Workload("publish", nothing_there, lambda fs, sandbox: save(fs, sandbox, NEW)),
+    Workload("publish-readback", nothing_there, lambda fs, sandbox: save(fs, sandbox, NEW, readback=True), True),
+    Workload("publish-seeking", nothing_there, lambda fs, sandbox: save(fs, sandbox, NEW, seeking=True)),
+    Workload("publish-over-part", died_while_writing, lambda fs, sandbox: save(fs, sandbox, NEW)),
+    Workload("replace", old_one_there, lambda fs, sandbox: save(fs, sandbox, NEW, replace=True, readback=True), True),
+    Workload("replace-after-crash", died_after_rename, lambda fs, sandbox: save(fs, sandbox, NEW, replace=True)),
+)
+PLANNED = (
+    Workload("adopt", unrecorded_one_there, adopt),
+    Workload("mirror", old_one_there, mirror, reads_back=True, copies=True),
+    Workload("mirror-candidate", unrecorded_one_there, mirror, reads_back=True, copies=True),
+    Workload("repair", rotten_copy_there, repair, reads_back=True, copies=True),
+    Workload("recover-finish", died_after_rename, lambda fs, sandbox: carry_out(fs, sandbox, plan_recover, hours=HOUR)),
+    Workload("recover-name", died_before_rename, lambda fs, sandbox: carry_out(fs, sandbox, plan_recover, hours=HOUR)),
+    Workload("recover-drop", died_while_writing, lambda fs, sandbox: carry_out(fs, sandbox, plan_recover, hours=HOUR)),
+)
+WORKLOADS = PUBLISHES + PLANNED
+
+
+def act_again(workload: Workload, sandbox: Sandbox) -> None:
+    """The same work once more after recovery, on a machine that is well again: now it has to come through.
+
+    A save that had got its name after all finds it taken. A repair that had set the bad copy aside is a mirror.
+    """
+    with contextlib.suppress(Refused):
+        workload.act(FileSystem(), sandbox)
+    if workload.copies:
+        mirror(FileSystem(), sandbox)
