@@ -6,7 +6,7 @@ import struct
 import pytest
 
 from ckptdeck.core.states import Structure
-from tests.core.probes.looking import FIXTURES, probe_bytes
+from tests.core.probes.looking import FIXTURES, PAGE, probe_bytes
 
 MODEL = (FIXTURES / "one_save" / "safetensors" / "model.safetensors").read_bytes()
 
@@ -61,3 +61,34 @@ def test_four_bit_values_fill_half_a_byte() -> None:
 def test_a_header_of_an_impossible_length_is_no_safetensors() -> None:
     content = struct.pack("<Q", 1 << 40) + b'{"a": 1}' * 100
     assert probe_bytes(content, "model.safetensors").structure is Structure.UNKNOWN
+
+
+# --- a file that got its full size first and was never filled
+
+
+def many_tensors(filled: int, total: int, length: int = 5003) -> bytes:
+    """`total` tensors of `length` bytes; the data end after `filled` bytes of them."""
+    header = {f"t{index:02}": tensor(index * length, (index + 1) * length) for index in range(total)}
+    return file_of(header, b"v" * filled + bytes(total * length - filled))
+
+
+def unstored_tail(content: bytes, filled: int) -> tuple[tuple[int, int], ...]:
+    data = len(content) - 20 * 5003
+    return ((-(-(data + filled) // PAGE) * PAGE, len(content)),)
+
+
+@pytest.mark.parametrize("filled", [5003 * 3 + 1234, 5003 * 3])
+def test_many_tensors_that_were_never_stored_are_suspect(filled: int) -> None:
+    content = many_tensors(filled, 20)
+    finding = probe_bytes(content, "model.safetensors", holes=unstored_tail(content, filled))
+    assert finding.structure is Structure.SUSPECT
+    assert "of 20 tensors" in finding.text
+
+
+def test_many_tensors_of_stored_zeros_that_begin_inside_another_are_suspect() -> None:
+    assert probe_bytes(many_tensors(5003 * 3 + 1234, 20), "model.safetensors").structure is Structure.SUSPECT
+
+
+@pytest.mark.parametrize("filled", [5003 * 3, 5003 * 17 + 1234])
+def test_tensors_of_zeros_that_were_stored_are_left_alone(filled: int) -> None:
+    assert probe_bytes(many_tensors(filled, 20), "model.safetensors").structure is Structure.OK

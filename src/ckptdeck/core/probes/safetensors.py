@@ -7,10 +7,10 @@ are looked for too.
 from __future__ import annotations
 
 import json
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 
-from ckptdeck.core.probes.lost_pages import Span, find_lost_pages
-from ckptdeck.core.probes.reading import MIB, Damage, Reader, TooLarge, is_zero
+from ckptdeck.core.probes.lost_pages import Span, find_lost_pages, holes, zero_tail
+from ckptdeck.core.probes.reading import MIB, PAGE, Damage, Reader, TooLarge, is_zero, zeros_at_end
 from ckptdeck.core.sighting import StructureFinding
 from ckptdeck.core.states import Structure
 
@@ -22,6 +22,7 @@ _LONGEST_HEADER = 100_000_000
 """The format's own limit."""
 _LONGEST_HEADER_READ = 32 * MIB
 _LARGEST_NUMBER = 1 << 63
+_ZERO_TENSORS_BEYOND_CHANCE = 4
 
 _BITS = {
     "F4": 4,
@@ -168,8 +169,34 @@ def _check_pages(reader: Reader, spans: list[Span], start: int, end: int) -> Non
         index = bisect_right(begins, offset) - 1
         return spans[index] if index >= 0 and offset < spans[index].end else None
 
-    if lost := find_lost_pages(reader, start, end, span_at):
+    lost = find_lost_pages(reader, start, end, span_at) or _never_filled(reader, spans, start, end)
+    if lost:
         raise Damage(Structure.SUSPECT, lost, expected=end, loader_says=_SILENT_MESSAGE)
+
+
+def _never_filled(reader: Reader, spans: list[Span], start: int, end: int) -> str:
+    """A file given its full size first, whose writer ended between two writes: the zeros begin at no page boundary.
+
+    A few tensors of zeros at the end are common. Many are not, when the zeros begin inside yet another tensor, or were
+    never even stored.
+    """
+    tail = zero_tail(reader, start, end)
+    if tail is None:
+        return ""
+    begins = [span.begin for span in spans]
+    whole = len(spans) - bisect_left(begins, tail)
+    if whole < _ZERO_TENSORS_BEYOND_CHANCE:
+        return ""
+    before = reader.at(max(start, tail - PAGE), min(PAGE, tail - start))
+    inside = begins[bisect_right(begins, tail) - 1] < tail - zeros_at_end(before)
+    stored = holes(reader, tail, end) != [(tail, end)]
+    if stored and not inside:
+        return ""
+    return (
+        f"the last {end - tail:,} bytes, from byte {tail:,} on, "
+        f"{'read as zeros' if stored else 'were never stored (a hole that reads as zeros)'}: "
+        f"the last {whole:,} of {len(spans):,} tensors hold nothing else"
+    )
 
 
 def _bad_header(text: str) -> Damage:

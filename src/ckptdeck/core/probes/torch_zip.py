@@ -33,7 +33,8 @@ FORMAT = "torch-zip"
 _LARGEST_PICKLE = 64 * MIB
 _SMALL_MEMBER = 64 * 1024
 _SMALL_MEMBERS_AT_MOST = 64
-_PICKLE_OF_A_CUT_FILE = 16 * MIB
+_LOOKS_AT_A_CUT_PICKLE = (64 * 1024, MIB, 16 * MIB)
+"""A cut archive has no table that says how long its pickle is."""
 
 _CUT_MESSAGE = (
     'torch.load says "PytorchStreamReader failed reading zip archive: failed finding central directory": '
@@ -170,11 +171,15 @@ def _bytes_named_at_start(reader: Reader) -> int:
     name, start = first_member(reader)
     if not name.endswith("/data.pkl"):
         return 0
-    try:
-        named = _storages(walk_pickle(reader.at(start, _PICKLE_OF_A_CUT_FILE), reader.effort)[0])
-    except (PickleDamage, PickleTooLong):
-        return 0
-    return sum({key: length or 0 for key, length in named}.values())
+    for length in _LOOKS_AT_A_CUT_PICKLE:
+        try:
+            named = _storages(walk_pickle(reader.at(start, length), reader.effort)[0])
+        except PickleDamage:  # perhaps it goes on after what was read
+            continue
+        except PickleTooLong:
+            return 0
+        return sum({key: size or 0 for key, size in named}.values())
+    return 0
 
 
 def _check_contents(reader: Reader, directory: Directory, pickles: list[Entry]) -> int:
