@@ -1,0 +1,46 @@
+"""The console: both sides live, look-only until unlocked. Also: `ckptdeck DIR [DIR]`."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+
+from ckptdeck.cli.arguments import add_selection, select
+from ckptdeck.cli.interruption import Interruption
+from ckptdeck.cli.terminal import Terminal
+from ckptdeck.core.errors import UsageError
+from ckptdeck.core.filesystem import FileSystem
+from ckptdeck.core.safe_text import shell_word
+from ckptdeck.monitor.user_config import read_user_config
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_selection(parser)
+    parser.add_argument("--read-only", action="store_true", help="no actions at all")
+    parser.add_argument("--no-mouse", action="store_true", help="leave the mouse to the terminal")
+
+
+def run(arguments: argparse.Namespace, terminal: Terminal, _interruption: Interruption) -> int:
+    _require_terminal(terminal, instead=" ".join(["ckptdeck", "status", *map(shell_word, arguments.words)]))
+    selection = select(arguments, FileSystem(), os.environ)
+    user = read_user_config(arguments.config, os.environ)
+
+    from ckptdeck.monitor.engine import LiveEngine
+    from ckptdeck.monitor.host import this_host
+    from ckptdeck.tui.app import run_console
+
+    # The screen belongs to the console: what the core warns of must not be written over it.
+    logging.getLogger("ckptdeck").addHandler(logging.NullHandler())
+    engine = LiveEngine(this_host(), selection.primary, selection.mirror)
+    return run_console(engine, read_only=arguments.read_only, mouse=user.mouse and not arguments.no_mouse)
+
+
+def _require_terminal(terminal: Terminal, *, instead: str) -> None:
+    if not terminal.as_json and terminal.stdin.isatty() and terminal.stdout.isatty():
+        return
+    raise UsageError(
+        "The console needs a terminal",
+        why="--json asks for a document" if terminal.as_json else "stdin or stdout is not one",
+        next_step=f"In a script use `{instead}`, with --json for programs",
+    )

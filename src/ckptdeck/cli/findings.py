@@ -1,0 +1,34 @@
+"""Which exit code a picture of the two sides deserves: 7 beats 1 beats 0."""
+
+from __future__ import annotations
+
+from ckptdeck.core.states import FINDINGS, Condition, FlightState, Verdict
+from ckptdeck.core.survey import Side, Survey
+
+ALL_WELL = 0
+FOUND = 1
+VOLUME = 7
+
+
+def exit_code_of(survey: Survey) -> int:
+    """7 when a side cannot be believed, 1 when something needs a person, else 0.
+
+    Candidates, foreign names, removed copies, a lagging mirror and unsafe writes are no findings.
+    """
+    conditions = {side.inventory.condition for side in survey.sides}
+    if not all(condition.readable for condition in conditions):
+        return VOLUME
+    if Condition.TWO_CONTROLS in conditions or any(map(_has_finding, survey.sides)):
+        return FOUND
+    if any(step.verdict is Verdict.DIVERGED for step in survey.steps):
+        return FOUND
+    return ALL_WELL
+
+
+def _has_finding(side: Side) -> bool:
+    left = (FlightState.STALE, FlightState.READY)
+    return (
+        any(checkpoint.state in FINDINGS for checkpoint in side.checkpoints)
+        or any(flight.state in left for flight in side.inventory.in_flight)
+        or any(warning.code == "damaged-record" for warning in side.inventory.warnings)
+    )

@@ -1,0 +1,139 @@
+"""What one command works with: the machine, the two sets, their policy, and where to talk."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import logging
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ckptdeck.cli.arguments import Selection, select
+from ckptdeck.cli.interruption import Interruption
+from ckptdeck.cli.progress_bar import ProgressBar
+from ckptdeck.cli.terminal import Terminal
+from ckptdeck.core.checkpoint_set import CheckpointSet, Pair, find_pair
+from ckptdeck.core.errors import Refused, VolumeSuspect
+from ckptdeck.core.host import Host
+from ckptdeck.core.policy import Policy
+from ckptdeck.core.progress import Effort
+from ckptdeck.core.safe_text import shell_word, visible
+from ckptdeck.core.states import Condition
+from ckptdeck.monitor.command_line import directory_word
+from ckptdeck.monitor.host import this_host
+from ckptdeck.monitor.policy_file import PolicyInForce, read_policy
+
+if TYPE_CHECKING:
+    from ckptdeck.core.survey import Survey
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """One command on one pair."""
+
+    terminal: Terminal
+    interruption: Interruption
+    host: Host
+    selection: Selection
+    pair: Pair
+    policy_in_force: PolicyInForce
+
+    @property
+    def policy(self) -> Policy:
+        return self.policy_in_force.policy
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return self.selection.names
+
+    def look(self) -> Survey:
+        """Both sides as they are now."""
+        from ckptdeck.core.survey import take_survey
+
+        return take_survey(self.host, self.pair, self.policy)
+
+    def look_settled(self) -> Survey:
+        """Both sides; where something is young enough to be moving, looked at twice, a second apart."""
+        from ckptdeck.core.survey import take_settled_survey
+
+        return take_settled_survey(self.host, self.pair, self.policy)
+
+    @contextlib.contextmanager
+    def working(self, bytes_per_second: float | None = None) -> Iterator[tuple[Effort, ProgressBar]]:
+        """Long work: progress is shown, and the first Ctrl-C asks it to stop at a safe point."""
+        bar = ProgressBar(self.terminal, self.host.clock)
+        rate = bytes_per_second if bytes_per_second is not None else self.policy.rate
+        handler = _WarningsAbove(bar, self.terminal)
+        logger = logging.getLogger("ckptdeck")
+        logger.addHandler(handler)
+        try:
+            with self.interruption.working() as token:
+                yield Effort(report=bar, cancel=token, bytes_per_second=rate), bar
+        finally:
+            logger.removeHandler(handler)
+            bar.clear()
+
+    def directories(self) -> str:
+        """The two sides as words of a command line."""
+        sides = (self.pair.primary, self.pair.mirror)
+        return " ".join(shell_word(directory_word(side.root)) for side in sides if side is not None)
+
+
+class _WarningsAbove(logging.Handler):
+    """What the core warns of while it works is written above the bar."""
+
+    def __init__(self, bar: ProgressBar, terminal: Terminal) -> None:
+        super().__init__(logging.WARNING)
+        self._bar = bar
+        self._terminal = terminal
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._bar.clear()
+        self._terminal.warn(record.getMessage())
+
+
+def open_session(
+    arguments: argparse.Namespace, terminal: Terminal, interruption: Interruption, host: Host | None = None
+) -> Session:
+    """Finds the sets a command is about and the policy in force. What is wrong with a side is its condition."""
+    host = this_host() if host is None else host
+    selection = select(arguments, host.fs, os.environ)
+    pair = find_pair(host.fs, selection.primary, selection.mirror)
+    return Session(terminal, interruption, host, selection, pair, read_policy(host.fs, _control(pair.primary)))
+
+
+def require_changeable(pair: Pair, command: str) -> None:
+    """Raises unless both sides are sets that may be changed: initialised, mounted, and the ones expected."""
+    for checkpoint_set in (pair.primary, pair.mirror):
+        if checkpoint_set is not None:
+            _require_changeable(checkpoint_set, pair, command)
+
+
+def _require_changeable(checkpoint_set: CheckpointSet, pair: Pair, command: str) -> None:
+    where = f"The {checkpoint_set.role} {visible(checkpoint_set.root)}"
+    match checkpoint_set.condition:
+        case Condition.OK:
+            return
+        case Condition.UNINITIALISED:
+            sides = [pair.primary.root] + ([pair.mirror.root] if pair.mirror is not None else [])
+            words = " ".join(shell_word(directory_word(root)) for root in sides)
+            raise Refused(
+                f"{where} has no control directory",
+                guard="uninitialised",
+                why=f"`ckptdeck {command}` keeps its records there; look-only commands and --dry-run work without",
+                next_step=f"Run `ckptdeck init {words}` once",
+            )
+        case Condition.TWO_CONTROLS:
+            raise Refused(f"{where} has two control directories", guard="two-controls", why=checkpoint_set.why)
+        case condition:
+            raise VolumeSuspect(
+                f"{where} is {condition.value.replace('-', ' ')}",
+                why=checkpoint_set.why,
+                next_step="Nothing was changed on either side",
+            )
+
+
+def _control(primary: CheckpointSet) -> str | None:
+    return primary.control if primary.condition is Condition.OK else None

@@ -1,0 +1,282 @@
+"""Everything people read on stdout. State is never told by colour alone: glyph, word, and then maybe a colour."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from ckptdeck.cli.terminal import Terminal
+from ckptdeck.core.amounts import part_of_text, size_text, span_text
+from ckptdeck.core.plans.plan import ItemResult, Outcome, Plan, PlanItem, PlanResult
+from ckptdeck.core.quantities import counted
+from ckptdeck.core.safe_text import visible
+from ckptdeck.core.sighting import Checkpoint, InFlight
+from ckptdeck.core.states import BAD, Condition, FlightState, Role, State, Verdict
+from ckptdeck.core.survey import Side, Step, Survey
+from ckptdeck.core.verify import Verification
+
+Paint = Callable[[str, str], str]
+"""(text, "good" | "bad" | "warn" | "busy" | "faint" | "strong") → the text, maybe coloured."""
+
+_CODES = {"good": "32", "bad": "31", "warn": "33", "busy": "36", "faint": "2", "strong": "1"}
+
+
+def paint_plain(text: str, _ink: str) -> str:
+    return text
+
+
+def paint_ansi(text: str, ink: str) -> str:
+    return f"\x1b[{_CODES[ink]}m{text}\x1b[0m" if text else text
+
+
+def paint_for(terminal: Terminal) -> Paint:
+    return paint_ansi if terminal.colour else paint_plain
+
+
+def state_words(state: State) -> tuple[str, str, str]:
+    """(glyph, word, ink) of a state; what is bad is in capitals too."""
+    if state is State.VERIFIED:
+        return "+", state.value, "good"
+    if state in BAD or state in (State.MISSING, State.UNREADABLE):
+        return "x", state.value.upper(), "bad"
+    if state in (State.CHANGED, State.SUSPECT, State.UNSAFE_WRITE):
+        return "!", state.value, "warn"
+    if state in (State.ABSENT, State.FOREIGN):
+        return ".", state.value, "faint"
+    if state in (State.REMOVED, State.RETIRED):
+        return "-", state.value, "faint"
+    return "?", state.value, "warn"
+
+
+# --- status
+
+
+def status_lines(survey: Survey, trouble: Sequence[str], paint: Paint = paint_plain) -> Iterator[str]:
+    """The answer first, then what is wrong, both sides, what is being written, and a row per step."""
+    yield resume_line(survey, paint)
+    if trouble:
+        yield ""
+        yield paint(f"TROUBLE {len(trouble)}", "bad")
+        for sentence in trouble:
+            yield f"  {sentence}"
+    yield ""
+    yield from _table([_side_cells(side, survey) for side in survey.sides], indent="")
+    for side in survey.sides:
+        for warning in side.inventory.warnings:
+            yield f"  {side.role.value}: {warning.code} {warning.text}"
+    flights = [(side.role, flight) for side in survey.sides for flight in side.inventory.in_flight]
+    if flights:
+        yield ""
+        yield paint("IN FLIGHT", "strong")
+        yield from _table([_flight_cells(role, flight) for role, flight in flights], indent="  ")
+    if survey.steps:
+        yield ""
+        yield from _step_table(survey, paint)
+
+
+def resume_line(survey: Survey, paint: Paint = paint_plain) -> str:
+    point = survey.resume
+    if point is not None:
+        label = "RESUME " + (visible(point.name) if point.step is None else str(point.step))
+        if point.certain:
+            age = "" if point.verified_at is None else f" {_ago(survey.taken_at - point.verified_at)}"
+            evidence = "" if point.evidence is None else f" ({point.evidence.value})"
+            return paint(label, "good") + f"  {visible(point.path)}  verified{age} on {point.side.value}{evidence}"
+        return (
+            paint(label + "?", "warn")
+            + f"  {visible(point.path)}  {point.state.value} on {point.side.value}, content not proven yet:"
+            " `ckptdeck resume` hashes it"
+        )
+    checkpoints = sum(
+        checkpoint.state not in (State.FOREIGN, State.ABSENT)
+        for side in survey.sides
+        for checkpoint in side.checkpoints
+    )
+    if any(not side.inventory.condition.readable for side in survey.sides):
+        return paint("RESUME unknown", "bad") + "  a side cannot be read"
+    if checkpoints:
+        return paint("RESUME none", "bad") + f"  {counted(checkpoints, 'checkpoint')}, none proven whole"
+    return paint("RESUME none", "strong") + "  nothing has been saved yet"
+
+
+def _side_cells(side: Side, survey: Survey) -> list[str]:
+    inventory = side.inventory
+    ours = [c for c in side.checkpoints if c.state is not State.FOREIGN and c.sighting.identity is not None]
+    cells = [side.role.value, visible(inventory.root)]
+    if inventory.condition is not Condition.OK:
+        cells.append(inventory.condition.value)
+    if inventory.volume is not None:
+        free = f"free {size_text(inventory.volume.free)}" + (" or less" if inventory.volume.optimistic else "")
+        held = sum(checkpoint.size for checkpoint in ours)
+        cells += [inventory.volume.fs_type, counted(len(ours), "checkpoint"), size_text(held), free]
+    projection = survey.space.get(side.role)
+    if projection is not None:
+        if projection.fits is not None:
+            cells.append(f"{projection.fits} more fit")
+        if projection.full_at is not None:
+            cells.append(f"full in {span_text(projection.full_at - survey.taken_at)}")
+    if inventory.quarantine:
+        held = sum(entry.size for entry in inventory.quarantine)
+        cells.append(f"{size_text(held)} in quarantine")
+    return cells
+
+
+def _flight_cells(role: Role, flight: InFlight) -> list[str]:
+    expected = flight.expected_size
+    size = part_of_text(flight.size, expected) if expected else size_text(flight.size)
+    rate = "" if flight.bytes_per_second is None else f"{size_text(flight.bytes_per_second)}/s"
+    writer = "" if flight.writer is None else f"pid {flight.writer.pid} {visible(flight.writer.name)}"
+    return [f"~ {flight.state.value}", role.value, visible(flight.name), size, rate, writer, flight.reason]
+
+
+def _step_table(survey: Survey, paint: Paint) -> Iterator[str]:
+    heads = ["step", "primary"] + (["mirror"] if survey.mirror is not None else []) + ["verdict", ""]
+    rows: list[list[str]] = [heads]
+    inks: list[str] = ["faint"]
+    for step in survey.steps:
+        label = visible(step.name) if step.step is None else str(step.step)
+        cells = [label, _cell(survey.primary, step, survey.taken_at)]
+        if survey.mirror is not None:
+            cells.append(_cell(survey.mirror, step, survey.taken_at))
+        rows.append([*cells, step.verdict.value, "" if step.verdict is Verdict.SAFE else step.reason])
+        inks.append(_verdict_ink(step.verdict))
+    for line, ink in zip(_table(rows, indent=""), inks, strict=True):
+        yield paint(line, ink) if ink else line
+
+
+def _cell(side: Side, step: Step, now: float) -> str:
+    checkpoint = step.on(side.role)
+    if checkpoint is None or checkpoint.state is State.ABSENT:
+        flight = next((f for f in side.inventory.in_flight if f.target and f.target == step.name), None)
+        return ". absent" if flight is None else _flight_cell(flight)
+    glyph, word, _ink = state_words(checkpoint.state)
+    return " ".join(part for part in (glyph, word, _detail(checkpoint, now)) if part)
+
+
+def _flight_cell(flight: InFlight) -> str:
+    word = "part" if flight.state is FlightState.LIVE else f"part {flight.state.value}"
+    if flight.expected_size:
+        return f"~ {word} {min(99, 100 * flight.size // flight.expected_size)}%"
+    return f"~ {word} {size_text(flight.size)}"
+
+
+def _detail(checkpoint: Checkpoint, now: float) -> str:
+    record = checkpoint.sighting.record
+    if checkpoint.state in BAD and record is not None and record.size != checkpoint.size:
+        return part_of_text(checkpoint.size, record.size)
+    if checkpoint.verified_at is not None and checkpoint.state is State.VERIFIED:
+        return span_text(now - checkpoint.verified_at)
+    return size_text(checkpoint.size) if checkpoint.size else ""
+
+
+def _verdict_ink(verdict: Verdict) -> str:
+    if verdict in (Verdict.DIVERGED, Verdict.REPAIR, Verdict.LOST, Verdict.UNKNOWN):
+        return "bad"
+    if verdict in (Verdict.ADOPT, Verdict.AT_RISK):
+        return "warn"
+    return {Verdict.IN_FLIGHT: "busy", Verdict.RETIRED: "faint"}.get(verdict, "")
+
+
+# --- plans and their results
+
+
+def plan_lines(plan: Plan, paint: Paint = paint_plain) -> Iterator[str]:
+    """Reason by reason what would be done, then what stays and why, then what it needs."""
+    if plan.answer:
+        yield paint(plan.answer, "strong")
+        yield ""
+    if plan.refused is not None:
+        yield paint("REFUSED ", "bad") + f"{plan.refused.text} ({plan.refused.guard})"
+    acting = plan.acting
+    yield from _table([_item_cells(item) for item in acting], indent="  ")
+    rest = [item for item in plan.items if not item.acts]
+    if rest:
+        yield ("" if not acting else "\n") + f"left alone: {len(rest)}"
+        yield from _table([_item_cells(item) for item in rest], indent="  ")
+    if acting:
+        amounts = [f"{counted(len(acting), 'item')}"]
+        if plan.needs:
+            amounts.append(f"needs {size_text(plan.needs)}")
+        if plan.frees:
+            amounts.append(f"frees {size_text(plan.frees)}")
+        yield paint(f"{plan.action}: {', '.join(amounts)}  plan {plan.digest}", "strong")
+    elif plan.refused is None:
+        yield f"{plan.action}: nothing to do"
+
+
+def _item_cells(item: PlanItem) -> list[str]:
+    size = size_text(item.size) if item.size else ""
+    reason = item.reason if item.guard is None else f"{item.reason} ({item.guard})"
+    return [item.act.value, visible(item.name), f"on {item.side.value}", size, reason]
+
+
+_OUTCOMES = {
+    Outcome.DONE: ("+", "good"),
+    Outcome.SKIPPED: ("-", "warn"),
+    Outcome.FAILED: ("x", "bad"),
+    Outcome.CANCELLED: ("-", "warn"),
+}
+
+
+def result_line(result: ItemResult, paint: Paint = paint_plain) -> str:
+    glyph, ink = _OUTCOMES[result.outcome]
+    item = result.item
+    head = f"{glyph} {item.act.value} {visible(item.name)} on {item.side.value}"
+    word = "" if result.outcome is Outcome.DONE else f" {result.outcome.value.upper()}"
+    return paint(head + word, ink) + (f"  {result.text}" if result.text else "")
+
+
+def summary_line(result: PlanResult) -> str:
+    """`mirror: 3 done, 1 failed`."""
+    counts = [
+        f"{sum(one.outcome is outcome for one in result.results)} {outcome.value}"
+        for outcome in Outcome
+        if any(one.outcome is outcome for one in result.results)
+    ]
+    return f"{result.plan.action}: {', '.join(counts) if counts else 'nothing done'}"
+
+
+def verification_line(outcome: Verification, paint: Paint = paint_plain) -> str:
+    glyph, word, ink = state_words(outcome.state)
+    return paint(f"{glyph} {visible(outcome.name)} on {outcome.side.value} {word}", ink) + f"  {outcome.reason}"
+
+
+def verify_summary(results: Sequence[Verification]) -> str:
+    """`verify: 3 verified, 1 corrupt; 9.88 GB read`."""
+    counts = [f"{n} {state.value}" for state in State if (n := sum(one.state is state for one in results))]
+    read = sum(one.bytes_read for one in results)
+    return f"verify: {', '.join(counts)}; {size_text(read)} read" if counts else "verify: nothing to hash"
+
+
+# --- layout
+
+
+def _table(rows: Sequence[Sequence[str]], *, indent: str) -> Iterator[str]:
+    """Rows with their cells aligned; the last cell of a row is as long as it is."""
+    widths: list[int] = []
+    for row in rows:
+        for column, cell in enumerate(row[:-1]):
+            if column == len(widths):
+                widths.append(0)
+            widths[column] = max(widths[column], cell_width(cell))
+    for row in rows:
+        yield (indent + "  ".join(_padded(row, widths))).rstrip()
+
+
+def _padded(row: Sequence[str], widths: Sequence[int]) -> Iterable[str]:
+    for column, cell in enumerate(row):
+        is_last = column == len(row) - 1
+        yield cell if is_last else cell + " " * (widths[column] - cell_width(cell))
+
+
+def cell_width(text: str) -> int:
+    """How many terminal cells `text` takes: wide characters count two, combining ones none."""
+    if text.isascii():
+        return len(text)
+    return sum(
+        0 if unicodedata.combining(char) else 2 if unicodedata.east_asian_width(char) in "WF" else 1 for char in text
+    )
+
+
+def _ago(seconds: float) -> str:
+    return "in the future" if seconds < 0 else f"{span_text(seconds)} ago"

@@ -1,0 +1,120 @@
+"""Hashes checkpoints and compares them with their records, newest first, primary before mirror.
+
+Each result is kept as a receipt, good or bad, and counts as long as the file stays what it is. Nothing is recorded
+that has no record (that is `adopt`). Exit code 1 when something is not what its record says.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ckptdeck.cli import text
+from ckptdeck.cli.action import require_known
+from ckptdeck.cli.arguments import add_selection
+from ckptdeck.cli.interruption import Interruption
+from ckptdeck.cli.json_output import verify_document
+from ckptdeck.cli.session import Session, open_session
+from ckptdeck.cli.terminal import Terminal
+from ckptdeck.core.errors import Cancelled, CkptdeckError, VolumeSuspect
+from ckptdeck.core.notation import parse_age, parse_rate
+from ckptdeck.core.progress import Effort
+from ckptdeck.core.quantities import counted
+from ckptdeck.core.sighting import Checkpoint
+from ckptdeck.core.states import FINDINGS, NOT_THERE, Role, State
+from ckptdeck.core.survey import Survey
+from ckptdeck.core.verify import Verification, verify_one
+from ckptdeck.monitor import log
+
+_FOUND, _VOLUME = 1, 7
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_selection(parser, names="NAMEs of checkpoints, by default every recorded one")
+    parser.add_argument("--older-than", metavar="AGE", help="only what was not verified within AGE: 12h, 7d")
+    parser.add_argument("--rate", metavar="RATE", help="read at most so much: 200MB/s")
+
+
+@dataclass(frozen=True, slots=True)
+class _Task:
+    side: Role
+    checkpoint: Checkpoint
+
+
+def run(arguments: argparse.Namespace, terminal: Terminal, interruption: Interruption) -> int:
+    older_than = None if arguments.older_than is None else parse_age(arguments.older_than)
+    rate = None if arguments.rate is None else parse_rate(arguments.rate)
+    session = open_session(arguments, terminal, interruption)
+    survey = session.look_settled()
+    require_known(survey, session.names)
+    tasks = list(_tasks(survey, session.names, older_than))
+    results: list[Verification] = []
+    code = _VOLUME if not all(side.inventory.condition.readable for side in survey.sides) else 0
+    for side in survey.sides:
+        if not side.inventory.condition.readable:
+            terminal.warn(f"the {side.role} was not read: {side.inventory.why}")
+    with session.working(rate) as (effort, bar):
+        for task in tasks:
+            outcome, failed = _verify(session, task, effort)
+            bar.clear()
+            results.append(outcome)
+            terminal.say(text.verification_line(outcome, text.paint_for(terminal)))
+            code = max(code, failed)
+    if any(outcome.state in FINDINGS for outcome in results):
+        code = max(code, _FOUND)
+    _conclude(session, survey, results, code)
+    return code
+
+
+def _tasks(survey: Survey, names: tuple[str, ...], older_than: float | None) -> Iterator[_Task]:
+    """Newest step first; what is recorded and there, and what was asked for by name."""
+    for row in survey.steps:
+        for side in survey.sides:
+            copy = row.on(side.role)
+            if copy is None or not side.inventory.condition.readable or (names and copy.name not in names):
+                continue
+            if _is_due(copy, survey.taken_at, older_than, named=bool(names)):
+                yield _Task(side.role, copy)
+
+
+def _is_due(copy: Checkpoint, now: float, older_than: float | None, *, named: bool) -> bool:
+    if copy.state in NOT_THERE:
+        return False
+    if copy.sighting.record is None and copy.sighting.next_record is None:
+        return named
+    verified_at = copy.verified_at if copy.state is State.VERIFIED else None
+    return older_than is None or verified_at is None or now - verified_at > older_than
+
+
+def _verify(session: Session, task: _Task, effort: Effort) -> tuple[Verification, int]:
+    """The outcome, and an exit code when it could not be had."""
+    copy = task.checkpoint
+    if copy.sighting.record is None and copy.sighting.next_record is None:
+        return Verification(copy.name, task.side, copy.state, f"{copy.reason}; nothing to hash against", None, 0), 0
+    try:
+        return verify_one(session.host, session.pair.on(task.side), copy.name, effort), 0
+    except Cancelled:
+        raise
+    except CkptdeckError as error:
+        code = _VOLUME if isinstance(error, VolumeSuspect) else _FOUND
+        return Verification(copy.name, task.side, State.UNREADABLE, str(error), None, 0), code
+
+
+def _conclude(session: Session, survey: Survey, results: list[Verification], code: int) -> None:
+    terminal = session.terminal
+    unrecorded = sum(
+        checkpoint.sighting.record is None and checkpoint.state not in NOT_THERE | {State.FOREIGN}
+        for side in survey.sides
+        for checkpoint in side.checkpoints
+    )
+    terminal.document(verify_document(results, unrecorded=unrecorded, exit_code=code))
+    summary = text.verify_summary(results)
+    terminal.say(summary)
+    if unrecorded:
+        terminal.note(f"{counted(unrecorded, 'checkpoint')} without a record: `ckptdeck adopt` records them")
+    if results:
+        for checkpoint_set in (session.pair.primary, session.pair.mirror):
+            if checkpoint_set is not None:
+                outcome = "done" if code == 0 else f"exit {code}"
+                log.append(session.host, checkpoint_set.control, text=summary, outcome=outcome)

@@ -1,0 +1,48 @@
+"""The policy in force for a pair: `ckptdeck.toml` in the primary's control directory, else the defaults."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+from ckptdeck.core.errors import UsageError, describe_os_error
+from ckptdeck.core.filesystem import FileSystem, read_file
+from ckptdeck.core.policy import DEFAULT_POLICY, Policy
+from ckptdeck.core.safe_text import visible
+
+POLICY_NAME = "ckptdeck.toml"
+_LIMIT = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyInForce:
+    """A policy and where it was read from; `path` is None for the built-in defaults."""
+
+    policy: Policy
+    path: str | None
+
+
+def read_policy(fs: FileSystem, control: str | None) -> PolicyInForce:
+    """Reads the policy beside a primary's manifest. `control` None: an uninitialised set, the defaults.
+
+    Raises UsageError for a file that cannot be read or says something that is not allowed.
+    """
+    if control is None:
+        return PolicyInForce(DEFAULT_POLICY, None)
+    path = os.path.join(control, POLICY_NAME)
+    try:
+        data = read_file(fs, path, _LIMIT)
+    except FileNotFoundError:
+        return PolicyInForce(DEFAULT_POLICY, None)
+    except OSError as error:
+        raise UsageError(
+            f"The policy of the set cannot be read: {describe_os_error(error, path)}",
+            next_step="Make the file readable, or remove it to use the defaults",
+        ) from error
+    from ckptdeck.core.policy import parse_policy
+
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{visible(path)} is not UTF-8 text: {error}", next_step="Correct the file") from error
+    return PolicyInForce(parse_policy(text, path), path)

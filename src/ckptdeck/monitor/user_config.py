@@ -1,0 +1,102 @@
+"""The user's own file: which primary is meant when none is named, and how the console looks."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ckptdeck.core.errors import UsageError, describe_os_error
+from ckptdeck.core.safe_text import visible
+
+CONFIG_VARIABLE = "CKPTDECK_CONFIG"
+
+
+@dataclass(frozen=True, slots=True)
+class UserConfig:
+    """What the user's file says; the defaults where it says nothing."""
+
+    path: str | None = None
+    """Where it was read from, None when there is no file."""
+    primary: str | None = None
+    """Absolute path of the primary that is meant when a command names none."""
+    theme: str | None = None
+    """Name of a console theme; None for the console's own choice."""
+    start_locked: bool = True
+    mouse: bool = True
+
+
+_ALLOWED: dict[str, dict[str, type]] = {
+    "": {"primary": str, "console": dict},
+    "console": {"theme": str, "start_locked": bool, "mouse": bool},
+}
+_WORDS = {str: "a text", bool: "true or false", dict: "a table"}
+
+
+def read_user_config(explicit: str | None, environ: Mapping[str, str]) -> UserConfig:
+    """Reads `explicit` (`--config`), else `$CKPTDECK_CONFIG`, else the user's own file if there is one.
+
+    Raises UsageError naming file, key and what is allowed.
+    """
+    named = explicit or environ.get(CONFIG_VARIABLE)
+    path = named or default_path(environ)
+    try:
+        with open(path, "rb") as file:
+            data = file.read()
+    except OSError as error:
+        if named is None and isinstance(error, (FileNotFoundError, NotADirectoryError)):
+            return UserConfig()
+        raise UsageError(
+            f"The configuration file cannot be read: {describe_os_error(error, path)}",
+            next_step=f"Correct the path given by --config or ${CONFIG_VARIABLE}, or leave it out",
+        ) from error
+    return _decode(data, path)
+
+
+def default_path(environ: Mapping[str, str]) -> str:
+    """`$XDG_CONFIG_HOME/ckptdeck/config.toml`, by default below `~/.config`."""
+    base = environ.get("XDG_CONFIG_HOME", "")
+    if not os.path.isabs(base):  # the XDG rule: a relative value is to be ignored
+        base = os.path.join(os.path.expanduser("~"), ".config")
+    return os.path.join(base, "ckptdeck", "config.toml")
+
+
+def _decode(data: bytes, path: str) -> UserConfig:
+    import tomllib
+
+    try:
+        document = tomllib.loads(data.decode("utf-8"))
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise UsageError(
+            f"{visible(path)} is not valid TOML: {visible(str(error))}", next_step="Correct the file"
+        ) from error
+    _check(document, "", path)
+    console = document.get("console", {})
+    _check(console, "console", path)
+    primary = document.get("primary")
+    if primary is not None:
+        primary = os.path.join(os.path.dirname(os.path.abspath(path)), os.path.expanduser(primary))
+    return UserConfig(
+        path=path,
+        primary=primary,
+        theme=console.get("theme"),
+        start_locked=console.get("start_locked", True),
+        mouse=console.get("mouse", True),
+    )
+
+
+def _check(table: Mapping[str, object], section: str, path: str) -> None:
+    allowed = _ALLOWED[section]
+    for key, value in table.items():
+        full = f"{section}.{key}" if section else key
+        if key not in allowed:
+            raise UsageError(
+                f"{visible(path)}: unknown key {visible(full)}",
+                why=f"Allowed {f'in [{section}]' if section else 'here'}: {', '.join(allowed)}",
+                next_step="What a set is to be treated like belongs into the ckptdeck.toml of its control directory",
+            )
+        if type(value) is not allowed[key] or value == "":
+            raise UsageError(
+                f"{visible(path)}: {full} must be {_WORDS[allowed[key]]}, not {visible(repr(value))}",
+                next_step="Correct the file",
+            )
