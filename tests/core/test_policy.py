@@ -151,6 +151,7 @@ def test_defaults_are_said_to_be_defaults() -> None:
     lines = policy_in_force(Policy(keep_last=3))
     assert ("prune.keep_last", "3", False) in lines
     assert ("prune.min_age", '"5m"', True) in lines
+    assert ("verify.max_age", '"7d"', True) in lines
     assert ("verify.rate", "not set", True) in lines
     assert ("space.reserve", '"1%"', True) in lines
 

@@ -59,8 +59,8 @@ def parse_fraction(text: str) -> float:
 
 
 def write_age(seconds: float) -> str:
-    """The age in its largest whole unit: 300.0 → "5m"."""
-    for unit in "wdhm":
+    """The age in the largest of d, h and m that keeps it whole: 300.0 → "5m"."""
+    for unit in "dhm":
         if seconds and seconds % _AGE_UNITS[unit] == 0:
             return f"{seconds / _AGE_UNITS[unit]:.0f}{unit}"
     return f"{_decimal(seconds)}s"
