@@ -1,0 +1,128 @@
+"""The one registry of what a person can do: keys, footer, help and command palette all come from here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from ckptdeck.tui.view_model.view import Lock
+
+
+class Place(StrEnum):
+    """Where an action is at home."""
+
+    OVERVIEW = "Overview"
+    IN_FLIGHT = "In flight"
+    JOBS = "Jobs"
+    LIST = "In every list"
+    EVERYWHERE = "Everywhere"
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """`id` names the Textual action and the binding; `keys` are Textual's names for the keys."""
+
+    id: str
+    keys: tuple[str, ...]
+    shown: str
+    """The keys as a person reads them."""
+    label: str
+    """One or two words for the footer and the palette."""
+    help: str
+    places: tuple[Place, ...]
+    rank: int = 0
+    """Place in the queue for room in the footer: 1 stays longest, 0 is never shown there."""
+    changes: bool = False
+    """It leads to changed files: gone when read-only, refused with a reason while locked."""
+    opens_lock: bool = False
+    """Works while locked, because its review is the way to unlock."""
+
+
+_HERE = (Place.OVERVIEW,)
+_LISTS = (Place.LIST,)
+
+REGISTRY: tuple[Action, ...] = (
+    Action(
+        "mirror", ("m",), "m", "Mirror",
+        "Copy the chosen checkpoints, or the one under the cursor, to the mirror; proven in the act",
+        _HERE, rank=4, changes=True,
+    ),
+    Action(
+        "mirror_kept", ("M",), "M", "Mirror all", "Copy everything the retention keeps and the mirror lacks",
+        _HERE, rank=11, changes=True,
+    ),
+    Action(
+        "adopt", ("A",), "A", "Adopt",
+        "Write records for checkpoints that have none; on a fresh pair: set up, record and mirror everything",
+        _HERE, rank=5, changes=True, opens_lock=True,
+    ),
+    Action(
+        "verify", ("V",), "V", "Verify", "Hash the chosen checkpoints, or the one under the cursor, on both sides",
+        _HERE, rank=6,
+    ),
+    Action(
+        "repair", ("r",), "r", "Repair", "Replace the bad side from the whole one; the bad copy is set aside",
+        _HERE, rank=9, changes=True,
+    ),
+    Action(
+        "recover", ("R",), "R", "Recover", "After a crash: what can be finished, what is a leftover, where to resume",
+        _HERE, rank=7, changes=True,
+    ),
+    Action(
+        "unlock", ("U",), "U", "Unlock", "Allow actions that change files, or lock them again",
+        (Place.EVERYWHERE,), rank=3, changes=True, opens_lock=True,
+    ),
+    Action("filter", ("slash",), "/", "Filter", "Show rows that hold every word; a leading - inverts", _HERE, rank=8),
+    Action(
+        "problems", ("exclamation_mark",), "!", "Problems", "Only what wants a person, and all trouble in words",
+        _HERE, rank=10,
+    ),
+    Action("in_flight", ("i",), "i", "In flight", "What is being written, and leftover parts", _HERE, rank=13),
+    Action("jobs", ("J",), "J", "Jobs", "Running and finished work", (Place.OVERVIEW, Place.IN_FLIGHT), rank=12),
+    Action("order", ("o",), "o", "Order", "Sort rows: newest, oldest, worst, largest", _HERE, rank=14),
+    Action(
+        "choose", ("space",), "space", "Choose", "Choose the row under the cursor, or let it go", _HERE, rank=15
+    ),
+    Action("choose_all", ("asterisk",), "*", "Choose all", "Choose every row shown, or let all go", _HERE),
+    Action("copy_resume", ("c",), "c", "Copy resume", "Copy the resume command, or the path to resume from", _HERE),
+    Action("copy_path", ("C",), "C", "Copy path", "Copy the path of the checkpoint under the cursor", _HERE),
+    Action("clear", ("escape",), "esc", "Clear", "Let go of the filter, the problems view and the chosen rows", _HERE),
+    Action("pause", ("p",), "p", "Pause", "Pause the job under the cursor, or let it go on", (Place.JOBS,), rank=4),
+    Action("cancel", ("x",), "x", "Cancel job", "Stop the job at the next safe point", (Place.JOBS,), rank=5),
+    Action("copy_command", ("c",), "c", "Copy command", "Copy the job as a line for a shell", (Place.JOBS,), rank=6),
+    Action("down", ("j", "down"), "j ↓", "Down", "One row down", _LISTS),
+    Action("up", ("k", "up"), "k ↑", "Up", "One row up", _LISTS),
+    Action("page_down", ("pagedown", "ctrl+d", "ctrl+f"), "pgdn", "Page down", "One page down", _LISTS),
+    Action("page_up", ("pageup", "ctrl+u", "ctrl+b"), "pgup", "Page up", "One page up", _LISTS),
+    Action("first", ("g", "home"), "g home", "First", "To the first row", _LISTS),
+    Action("last", ("G", "end"), "G end", "Last", "To the last row", _LISTS),
+    Action("rescan", ("f5",), "f5", "Look again", "Look at both sides again now", (Place.EVERYWHERE,)),
+    Action("theme", ("T",), "T", "Theme", "Next theme: dark, light, colour-safe", (Place.EVERYWHERE,)),
+    Action("palette", ("colon",), ": ctrl+p", "Palette", "Find any action by its name", (Place.EVERYWHERE,), rank=16),
+    Action("help", ("question_mark",), "?", "Help", "This page", (Place.EVERYWHERE,), rank=1),
+    Action("leave", ("q",), "q", "Quit", "Leave; asks when jobs are running", _HERE, rank=2),
+    Action("back", ("q", "escape"), "q esc", "Back", "Back to the overview", (Place.IN_FLIGHT, Place.JOBS), rank=2),
+)  # fmt: skip
+
+BY_ID = {action.id: action for action in REGISTRY}
+
+
+def hidden(action: Action, lock: Lock) -> bool:
+    """True when the action is not there at all."""
+    return action.changes and lock is Lock.READ_ONLY
+
+
+def refused(action: Action, lock: Lock) -> str:
+    """Why the action cannot be used now, "" when it can."""
+    if action.changes and not action.opens_lock and lock is Lock.LOCKED:
+        return (
+            f"LOCKED, look only: {action.label} would change files. Press U to unlock; every plan is still shown first."
+        )
+    return ""
+
+
+def offered(place: Place, lock: Lock) -> tuple[Action, ...]:
+    """What can be asked for at `place`, its own actions first."""
+    own = [action for action in REGISTRY if place in action.places]
+    shared = [action for action in REGISTRY if Place.EVERYWHERE in action.places and place not in action.places]
+    return tuple(action for action in (*own, *shared) if not hidden(action, lock))

@@ -1,0 +1,280 @@
+"""The console: polls the engine, hands each screen its view, and carries out what screens ask for."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+from typing import ClassVar
+
+from textual import work
+from textual.app import App
+from textual.screen import Screen
+
+from ckptdeck.core.errors import CkptdeckError
+from ckptdeck.core.states import FlightState
+from ckptdeck.monitor.snapshot import Engine, Snapshot
+from ckptdeck.monitor.view_state import ViewState, load_view_state, save_view_state, view_state_path
+from ckptdeck.tui import lifecycle, messages, themes
+from ckptdeck.tui.actions import BY_ID, Place, hidden, refused
+from ckptdeck.tui.bindings import bindings_for
+from ckptdeck.tui.palette import RegistryCommands
+from ckptdeck.tui.screens.help import HelpScreen
+from ckptdeck.tui.screens.in_flight import InFlightScreen
+from ckptdeck.tui.screens.jobs import JobsScreen
+from ckptdeck.tui.screens.live import LiveScreen
+from ckptdeck.tui.screens.overview import Overview
+from ckptdeck.tui.screens.plan_review import Decision, PlanReview
+from ckptdeck.tui.screens.quit_guard import QuitGuard
+from ckptdeck.tui.settings import ConsoleSettings, settings_for
+from ckptdeck.tui.view_model.line import harmless
+from ckptdeck.tui.view_model.rows import Order
+from ckptdeck.tui.view_model.view import Lock, View, bare, flights, look
+
+
+class ConsoleApp(App[None]):
+    """Everything that touches files happens in the engine; this only shows and asks."""
+
+    TITLE = "ckptdeck"
+    CSS_PATH: ClassVar = ["styles/ink.tcss", "styles/screens.tcss", "styles/modals.tcss"]
+    BINDINGS = bindings_for(Place.EVERYWHERE)
+    COMMANDS: ClassVar = {RegistryCommands}
+
+    def __init__(self, engine: Engine, settings: ConsoleSettings, view_state: ViewState) -> None:
+        super().__init__(ansi_color=True if settings.no_colour else None)
+        self._engine = engine
+        self._settings = settings
+        self._order = Order(view_state.order) if view_state.order in set(Order) else Order.NEWEST
+        self._snapshot = engine.snapshot()
+        self._second = 0
+        self._known_trouble: set[str] | None = None
+        self._asking = False
+        self._ending = False
+        self.lock = Lock.READ_ONLY if settings.read_only else Lock.LOCKED if settings.start_locked else Lock.UNLOCKED
+        for theme in themes.THEMES:
+            self.register_theme(theme)
+        self.theme = view_state.theme if view_state.theme in themes.NAMES else themes.NAMES[0]
+
+    @property
+    def view_state(self) -> ViewState:
+        """What is worth remembering for the next start."""
+        return ViewState(order=self._order.value, theme=self.theme)
+
+    @property
+    def view(self) -> View:
+        return look(self._snapshot, self._settings.clock(), self._settings.zone, self.lock)
+
+    def get_default_screen(self) -> Screen[None]:
+        overview = Overview(self._order)
+        overview.show(self.view)
+        return overview
+
+    def on_mount(self) -> None:
+        self.set_class(self._settings.ascii, "-ascii")
+        if self._settings.follow_signals:
+            lifecycle.follow_signals(self.end)
+        self.set_interval(self._settings.poll, self.poll)
+        self.set_interval(lifecycle.TERMINAL_CHECK, self._check_terminal)
+        self.call_after_refresh(self._engine.start)
+
+    # Looking
+
+    def poll(self) -> None:
+        """Paints when the engine has something new, or a second has passed."""
+        snapshot = self._engine.snapshot()
+        second = int(self._settings.clock())
+        if snapshot.version == self._snapshot.version and second == self._second:
+            return
+        first = self._snapshot.survey is None and snapshot.survey is not None
+        self._snapshot, self._second = snapshot, second
+        self._paint()
+        self._ring(snapshot)
+        if first:
+            self._offer_recovery(snapshot)
+
+    def _paint(self) -> None:
+        view = self.view
+        for screen in self.screen_stack:
+            if isinstance(screen, LiveScreen | QuitGuard):
+                screen.show(view)
+
+    def _ring(self, snapshot: Snapshot) -> None:
+        """Rings once for trouble that was not there before; figures that only change are no news."""
+        if snapshot.survey is None:
+            return
+        kinds = {re.sub(r"\d+", "", sentence): sentence for sentence in snapshot.trouble}
+        fresh = (
+            [] if self._known_trouble is None else [kinds[kind] for kind in kinds if kind not in self._known_trouble]
+        )
+        self._known_trouble = set(kinds)
+        if fresh:
+            self.bell()
+            self.say(fresh[0], warning=True)
+
+    def _offer_recovery(self, snapshot: Snapshot) -> None:
+        """An interrupted mirror or publish of ours is said first."""
+        if snapshot.survey is None or self.lock is Lock.READ_ONLY:
+            return
+        left = [f for _, f in flights(snapshot.survey) if f.state in (FlightState.STALE, FlightState.READY)]
+        if any(flight.ours for flight in left):
+            self.say(f"Interrupted work: {len(left)} unfinished on disk. R shows what can be finished.", warning=True)
+
+    def say(self, text: str, *, warning: bool = False) -> None:
+        self.notify(harmless(text), severity="warning" if warning else "information", markup=False)
+
+    def on_say(self, event: messages.Say) -> None:
+        self.say(event.text, warning=event.warning)
+
+    # Acting
+
+    def on_plan_wanted(self, event: messages.PlanWanted) -> None:
+        reason = refused(BY_ID[event.action], self.lock)
+        if reason:
+            self.say(reason, warning=True)
+        elif not self._asking:
+            self._asking = True
+            self._review(event.action, event.names)
+
+    @work(group="review", exit_on_error=True)
+    async def _review(self, action: str, names: tuple[str, ...]) -> None:
+        """Plan, review, confirm, submit."""
+        survey = self._snapshot.survey
+        wanted = "start" if action == "adopt" and survey is not None and bare(survey) else action
+        try:
+            plan = self._engine.plan(wanted, names)
+            review = PlanReview(plan, self._engine.command_line(plan), survey, self._settings.monotonic)
+            if await self.push_screen_wait(review) is Decision.CONFIRMED:
+                self._engine.submit(plan)
+                if BY_ID[action].opens_lock:
+                    self.lock = Lock.UNLOCKED
+                self._overview.let_go()
+        except CkptdeckError as error:
+            self.say(str(error), warning=True)
+        finally:
+            self._asking = False
+        self.refresh_view()
+
+    def on_verify_wanted(self, event: messages.VerifyWanted) -> None:
+        try:
+            self._engine.verify(event.names)
+        except CkptdeckError as error:
+            self.say(str(error), warning=True)
+        self._overview.let_go()
+        self.refresh_view()
+
+    def on_job_asked(self, event: messages.JobAsked) -> None:
+        verbs = {
+            messages.JobVerb.PAUSE: self._engine.pause,
+            messages.JobVerb.RESUME: self._engine.resume,
+            messages.JobVerb.CANCEL: self._engine.cancel,
+        }
+        verbs[event.verb](event.job)
+        self.refresh_view()
+
+    def on_copy_wanted(self, event: messages.CopyWanted) -> None:
+        self.copy_to_clipboard(event.text)
+        self.say(f"Sent to the terminal's clipboard: {event.text}")
+
+    def refresh_view(self) -> None:
+        """Takes the newest snapshot and paints it, whatever its version."""
+        self._snapshot = self._engine.snapshot()
+        self._paint()
+
+    # Moving about
+
+    @property
+    def _overview(self) -> Overview:
+        overview = self.screen_stack[0]
+        assert isinstance(overview, Overview)
+        return overview
+
+    def on_go_to(self, event: messages.GoTo) -> None:
+        while len(self.screen_stack) > 1:
+            self.pop_screen()
+        screens: dict[Place, type[LiveScreen]] = {Place.JOBS: JobsScreen, Place.IN_FLIGHT: InFlightScreen}
+        if event.place in screens:
+            screen = screens[event.place]()
+            screen.show(self.view)
+            self.push_screen(screen)
+        else:
+            self._paint()
+
+    def on_view_changed(self, event: messages.ViewChanged) -> None:
+        self._order = Order(event.order)
+
+    def action_unlock(self) -> None:
+        self.lock = Lock.LOCKED if self.lock is Lock.UNLOCKED else Lock.UNLOCKED
+        self._paint()
+
+    def action_help(self) -> None:
+        place = self.screen.PLACE if isinstance(self.screen, LiveScreen) else Place.OVERVIEW
+        self.push_screen(HelpScreen(place, self.lock))
+
+    def action_palette(self) -> None:
+        self.action_command_palette()
+
+    def action_rescan(self) -> None:
+        self._engine.rescan()
+
+    def action_theme(self) -> None:
+        if self._settings.no_colour:
+            self.say("NO_COLOR is set, so there is no theme to change.")
+        else:
+            self.theme = themes.after(self.theme)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        known = BY_ID.get(action)
+        return known is None or not hidden(known, self.lock)
+
+    # Ending
+
+    async def action_quit(self) -> None:
+        if not self._asking_to_quit:
+            self._leave()
+
+    def action_help_quit(self) -> None:
+        self.say("q quits.")
+
+    @property
+    def _asking_to_quit(self) -> bool:
+        return any(isinstance(screen, QuitGuard) for screen in self.screen_stack)
+
+    @work(group="leave", exit_on_error=True)
+    async def _leave(self) -> None:
+        view = self.view
+        if not view.working or await self.push_screen_wait(QuitGuard(view, self._settings.monotonic)):
+            await self._stop_and_exit(0)
+
+    def end(self, code: int) -> None:
+        """Ends in order with this exit code; no question is asked."""
+        self.run_worker(self._stop_and_exit(code), group="end")
+
+    async def _stop_and_exit(self, code: int) -> None:
+        if not self._ending:
+            self._ending = True
+            await asyncio.to_thread(self._engine.stop, lifecycle.STOP_WITHIN)
+            self.exit(return_code=code)
+
+    def _check_terminal(self) -> None:
+        if not self._settings.terminal_alive():
+            self.end(lifecycle.HANGUP_CODE)
+
+
+def run_console(
+    engine: Engine, *, read_only: bool = False, mouse: bool = True, start_locked: bool = True, theme: str | None = None
+) -> int:
+    """Runs the console until it is left; its exit code: 0, or 128 and the signal that ended it."""
+    path = view_state_path(os.environ)
+    state = load_view_state(path)
+    if theme is not None:
+        state = ViewState(order=state.order, theme=theme)
+    if os.environ.get("SSH_CONNECTION"):
+        os.environ.setdefault("TEXTUAL_ANIMATIONS", "none")
+    app = ConsoleApp(engine, settings_for(os.environ, read_only=read_only, start_locked=start_locked), state)
+    try:
+        app.run(mouse=mouse)
+    finally:
+        engine.stop(lifecycle.STOP_WITHIN)
+    if app.view_state != state:
+        save_view_state(path, app.view_state)
+    return app.return_code or 0

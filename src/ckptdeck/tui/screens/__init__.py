@@ -1,0 +1,1 @@
+"""Screens: each shows one View and says up what the operator wants."""

@@ -1,0 +1,180 @@
+"""The picture an operator lives with: can I resume, how the disks stand, every checkpoint on both sides."""
+
+from __future__ import annotations
+
+from textual.app import ComposeResult
+from textual.containers import Horizontal
+
+from ckptdeck.core.safe_text import shell_word
+from ckptdeck.tui.actions import Place
+from ckptdeck.tui.bindings import bindings_for
+from ckptdeck.tui.messages import CopyWanted, PlanWanted, Say, VerifyWanted, ViewChanged
+from ckptdeck.tui.screens.live import LiveScreen
+from ckptdeck.tui.view_model.details import detail_lines, pane_lines
+from ckptdeck.tui.view_model.heading import notice_lines, resume_line
+from ckptdeck.tui.view_model.line import Line
+from ckptdeck.tui.view_model.overview import path_of, resume_text
+from ckptdeck.tui.view_model.rows import Order
+from ckptdeck.tui.view_model.view import View
+from ckptdeck.tui.view_model.volumes import folded_volume_line, volume_lines
+from ckptdeck.tui.view_model.work import strip_line
+from ckptdeck.tui.widgets.filter_line import FilterLine
+from ckptdeck.tui.widgets.keyed_list import KeyedList
+from ckptdeck.tui.widgets.line_view import LineView
+from ckptdeck.tui.widgets.pair_table import PairTable
+
+LOW = 18
+"""Terminals with fewer lines get both volumes in one line and one line of detail."""
+
+
+class Overview(LiveScreen):
+    PLACE = Place.OVERVIEW
+    BINDINGS = bindings_for(Place.OVERVIEW)
+    AUTO_FOCUS = "PairTable"
+
+    def __init__(self, order: Order = Order.NEWEST) -> None:
+        super().__init__()
+        self._table = PairTable()
+        self._table.order = order
+
+    def compose(self) -> ComposeResult:
+        yield LineView(id="header")
+        yield LineView(id="resume")
+        yield LineView(id="volumes")
+        yield LineView(id="notices")
+        with Horizontal(id="body"):
+            yield self._table
+            yield LineView(id="pane")
+        yield LineView(id="detail")
+        yield FilterLine()
+        yield LineView(id="strip")
+        yield LineView(id="footer")
+
+    def paint(self, view: View) -> None:
+        self._table.show(view)
+        self._line("resume").show(lambda width: (resume_line(view, width),))
+        self._line("volumes").show(self._volumes)
+        self._line("notices").show(self._notices)
+        self._line("strip").show(lambda width: (strip_line(view, width),))
+        self._paint_detail()
+
+    def on_resize(self) -> None:
+        if self._view is not None:
+            self.call_after_refresh(self._paint_all, self._view)
+
+    def _line(self, name: str) -> LineView:
+        return self.query_one(f"#{name}", LineView)
+
+    def _volumes(self, width: int) -> tuple[Line, ...]:
+        if self._view is None:
+            return ()
+        low = self.app.size.height < LOW
+        return (folded_volume_line(self._view, width),) if low else volume_lines(self._view, width)
+
+    def _notices(self, width: int) -> tuple[Line, ...]:
+        height = self.app.size.height
+        if self._view is None or height < 14:
+            return ()
+        limit = 2 if height < LOW else 4 if height < 32 else 8
+        return notice_lines(self._view, width, all_trouble=self._table.problems_only, limit=limit)
+
+    def _paint_detail(self) -> None:
+        if self._view is None:
+            return
+        view, entry = self._view, self._table.under_cursor
+        limit = 1 if self.app.size.height < LOW else 2
+        self._line("detail").show(lambda width: detail_lines(entry, view, width, limit))
+        self._line("pane").show(lambda width: pane_lines(entry, view, width))
+
+    def on_keyed_list_moved(self, _event: KeyedList.Moved) -> None:
+        self._paint_detail()
+
+    # What the keys do. Names are taken now, in the moment of the key press.
+
+    def action_mirror(self) -> None:
+        self._plan("mirror", self._targets())
+
+    def action_mirror_kept(self) -> None:
+        self._plan("mirror", ())
+
+    def action_repair(self) -> None:
+        self._plan("repair", self._targets())
+
+    def action_recover(self) -> None:
+        self._plan("recover", ())
+
+    def action_adopt(self) -> None:
+        self._plan("adopt", tuple(sorted(self._table.chosen)))
+
+    def action_verify(self) -> None:
+        names = self._targets()
+        if names:
+            self.post_message(VerifyWanted(names))
+
+    def _targets(self) -> tuple[str, ...] | None:
+        names = self._table.targets
+        if not names:
+            self.post_message(Say("There is no checkpoint to do this with."))
+        return names or None
+
+    def _plan(self, action: str, names: tuple[str, ...] | None) -> None:
+        if names is not None:
+            self.post_message(PlanWanted(action, names))
+
+    def action_choose(self) -> None:
+        self._table.choose()
+
+    def action_choose_all(self) -> None:
+        self._table.choose_all()
+
+    def let_go(self) -> None:
+        """Forgets which rows were chosen: they have been acted on."""
+        self._table.let_go()
+
+    def action_order(self) -> None:
+        self._table.order = self._table.order.next
+        self._table.rearrange()
+        self.post_message(ViewChanged(self._table.order))
+
+    def action_filter(self) -> None:
+        self.query_one(FilterLine).open()
+        self._recount()
+
+    def action_problems(self) -> None:
+        self._table.problems_only = not self._table.problems_only
+        self._rearrange()
+
+    def action_clear(self) -> None:
+        self._table.problems_only = False
+        self._table.let_go()
+        self.query_one(FilterLine).clear()
+        self._rearrange()
+
+    def on_filter_line_typed(self, event: FilterLine.Typed) -> None:
+        self._table.query_text = event.text
+        self._rearrange()
+
+    def on_filter_line_left(self, _event: FilterLine.Left) -> None:
+        self._table.focus()
+
+    def _rearrange(self) -> None:
+        self._table.rearrange()
+        self._line("notices").show(self._notices)
+        self._recount()
+
+    def _recount(self) -> None:
+        self.query_one(FilterLine).count(len(self._table.keys), self._table.total)
+
+    def action_copy_resume(self) -> None:
+        survey = None if self._view is None else self._view.survey
+        text = None if survey is None else resume_text(survey)
+        self._copy(text, "There is nothing whole to resume from yet.")
+
+    def action_copy_path(self) -> None:
+        survey = None if self._view is None else self._view.survey
+        entry = self._table.under_cursor
+        path = None if survey is None or entry is None else path_of(entry, survey)
+        self._copy(None if path is None else shell_word(path), "Nothing lies under this name.")
+
+    def _copy(self, text: str | None, otherwise: str) -> None:
+        self.post_message(Say(otherwise) if text is None else CopyWanted(text))

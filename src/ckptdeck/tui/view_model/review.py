@@ -1,0 +1,145 @@
+"""A plan as a person reads it before saying yes, and what a quit would leave behind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from ckptdeck.core.plans.plan import Act, Plan, PlanItem
+from ckptdeck.core.safe_text import visible
+from ckptdeck.core.states import Role
+from ckptdeck.core.survey import Survey
+from ckptdeck.monitor.snapshot import Job
+from ckptdeck.tui.view_model import measures
+from ckptdeck.tui.view_model.glyphs import JOBS
+from ckptdeck.tui.view_model.line import BLANK, Ink, Line, Piece, line, pad, spread, wrap
+
+TITLES = {
+    "start": "Record and mirror everything",
+    "adopt": "Adopt: write records for what has none",
+    "mirror": "Mirror",
+    "repair": "Repair the bad side from the whole one",
+    "recover": "Recover after an interruption",
+}
+_WORDS = {
+    Act.RECORD: "record",
+    Act.COPY: "copy",
+    Act.REPAIR: "repair",
+    Act.FINISH: "finish",
+    Act.DISCARD: "discard",
+    Act.QUARANTINE: "set aside",
+    Act.DELETE: "delete",
+    Act.POINTER: "pointer",
+    Act.KEEP: "keep",
+    Act.SKIP: "stopped",
+}
+_INKS = {Act.DELETE: Ink.BAD, Act.DISCARD: Ink.WARN, Act.QUARANTINE: Ink.WARN, Act.REPAIR: Ink.WARN}
+
+
+def title_of(plan: Plan) -> str:
+    return TITLES.get(plan.action, plan.action.capitalize())
+
+
+def title_line(plan: Plan, width: int) -> Line:
+    """The kind of plan, and the fingerprint of exactly what it would do."""
+    return spread(line(Piece(title_of(plan), Ink.STRONG)), line(Piece(f"plan {plan.digest}", Ink.MUTED)), width)
+
+
+def choices_line(can_run: bool, below: int, width: int) -> Line:
+    """The keys of the dialog, printed in it."""
+    keys = [Piece(" ")]
+    if can_run:
+        keys += [Piece("  y ", Ink.KEY, "screen.confirm"), Piece("Do it ", Ink.PLAIN, "screen.confirm")]
+    keys += [Piece("  c ", Ink.KEY, "screen.copy"), Piece("Copy command ", Ink.PLAIN, "screen.copy")]
+    more = line(Piece(f"{below} more below", Ink.WARN)) if below else ()
+    return spread(tuple(keys), more, width)
+
+
+def summary_line(plan: Plan, survey: Survey | None) -> Line:
+    """`3 to do, 1 stopped, 9 stay  7.41G of 17.0G free on mirror`."""
+    acting = plan.acting
+    kept = sum(item.act is Act.KEEP for item in plan.items)
+    stopped = sum(item.act is Act.SKIP for item in plan.items)
+    parts = [f"{len(acting):,} to do"]
+    parts += [f"{stopped:,} stopped"] if stopped else []
+    parts += [f"{kept:,} stay"] if kept else []
+    pieces = [Piece(", ".join(parts), Ink.STRONG)]
+    if plan.needs:
+        side = _changed_side(acting)
+        free = _free(survey, side)
+        need = f"  needs {measures.size(plan.needs)}"
+        if free is None:
+            pieces.append(Piece(need))
+        else:
+            ink = Ink.BAD if free < plan.needs else Ink.PLAIN
+            pieces.append(Piece(f"{need} of {measures.size(free)} free on {side}", ink))
+    if plan.frees:
+        pieces.append(Piece(f"  frees {measures.size(plan.frees)}"))
+    return tuple(pieces)
+
+
+def _changed_side(acting: tuple[PlanItem, ...]) -> Role | None:
+    sides = {item.side for item in acting if item.act in (Act.COPY, Act.REPAIR)}
+    return sides.pop() if len(sides) == 1 else None
+
+
+def _free(survey: Survey | None, side: Role | None) -> int | None:
+    looked_at = survey.side(side) if survey is not None and side is not None else None
+    return looked_at.inventory.volume.free if looked_at is not None and looked_at.inventory.volume else None
+
+
+def plan_lines(plan: Plan, width: int) -> tuple[Line, ...]:
+    """What is done and why, what a guard stopped, what stays and why."""
+    lines: list[Line] = []
+    if plan.refused is not None:
+        lines += [*wrap(line(Piece("REFUSED  ", Ink.BAD), plan.refused.text), width, indent="  "), BLANK]
+    if plan.answer:
+        lines += [*wrap(line(Piece(plan.answer, Ink.STRONG)), width, indent="  "), BLANK]
+    stopped = [item for item in plan.items if item.act is Act.SKIP]
+    kept = [item for item in plan.items if item.act is Act.KEEP]
+    for heading, items in (("to do", plan.acting), ("stopped by a guard", stopped), ("stays as it is", kept)):
+        if items:
+            sides = {item.side for item in items}
+            where = f" on {sides.pop()}" if len(sides) == 1 else ""
+            lines += [line(Piece(heading + where, Ink.MUTED)), *_items(items, width, sided=not where), BLANK]
+    return tuple(lines[:-1]) if lines else (line("There is nothing to do."),)
+
+
+def _items(items: Sequence[PlanItem], width: int, *, sided: bool) -> list[Line]:
+    """One line per item; `sided` when they are not all on one side."""
+    side_width = 9 if sided else 0
+    names = min(max(len(visible(item.name)) for item in items), max(12, width // 3))
+    lines: list[Line] = []
+    for item in items:
+        ink = Ink.MUTED if not item.acts else _INKS.get(item.act, Ink.ACCENT)
+        reason = f"{item.reason} ({item.guard})" if item.guard else item.reason
+        head = line(
+            Piece(f"  {pad(_WORDS[item.act], 10)}", ink),
+            Piece(pad(visible(item.name, names), names), Ink.STRONG if item.acts else Ink.PLAIN),
+            Piece(f"  {pad(_direction(item), side_width)}", Ink.MUTED),
+            pad(measures.size(item.size) if item.size else "", 6, right=True),
+        )
+        column = 2 + 10 + names + 2 + side_width + 6 + 2
+        if width - column >= 24:
+            first, *rest = wrap(line(reason), width - column) or (BLANK,)
+            lines.append((*head, Piece("  "), *first))
+            lines += [(Piece(" " * column), *part) for part in rest]
+        else:
+            lines += [head, *wrap(line(f"    {reason}"), width, indent="    ")]
+    return lines
+
+
+def _direction(item: PlanItem) -> str:
+    return f"→ {item.side}" if item.act in (Act.COPY, Act.REPAIR) else str(item.side)
+
+
+def quit_lines(jobs: Iterable[Job], width: int) -> tuple[Line, ...]:
+    """Each unfinished job, and what becomes of it."""
+    lines: list[Line] = []
+    for job in jobs:
+        mark = JOBS[job.state]
+        done = measures.percent(job.total_done, job.total_size)
+        lines.append(
+            line(Piece(f"{mark.glyph} ", mark.ink), Piece(job.title, Ink.STRONG), f"  {mark.word} {done}".rstrip())
+        )
+        lines += wrap(line(Piece(f"  {job.if_we_quit or 'stops at a safe point'}", Ink.MUTED)), width, indent="  ")
+    return tuple(lines)

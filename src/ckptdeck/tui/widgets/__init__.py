@@ -1,0 +1,1 @@
+"""Widgets: each paints lines of the view model and turns keys and clicks into messages."""

@@ -1,0 +1,73 @@
+"""The line one types a filter into."""
+
+from __future__ import annotations
+
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.containers import Horizontal
+from textual.message import Message
+from textual.widgets import Input
+
+from ckptdeck.tui.view_model.line import Ink, Piece, line
+from ckptdeck.tui.view_model.overview import filter_status
+from ckptdeck.tui.widgets.line_view import LineView
+
+
+class FilterLine(Horizontal):
+    """Hidden until it is opened. Enter keeps the filter, escape drops it."""
+
+    BINDINGS = [Binding("escape", "drop", show=False), Binding("down,up", "keep", show=False)]  # noqa: RUF012
+
+    class Typed(Message):
+        """The filter is another one now."""
+
+        def __init__(self, text: str) -> None:
+            super().__init__()
+            self.text = text
+
+    class Left(Message):
+        """The keys go back to the table."""
+
+    def compose(self) -> ComposeResult:
+        yield LineView(id="filter-mark")
+        field = Input(compact=True, select_on_focus=False)
+        field.cursor_blink = False
+        yield field
+        yield LineView(id="filter-count")
+
+    def on_mount(self) -> None:
+        self.query_one("#filter-mark", LineView).show(lambda _width: (line(Piece(" /", Ink.KEY)),))
+
+    @property
+    def _field(self) -> Input:
+        return self.query_one(Input)
+
+    def open(self) -> None:
+        self.add_class("-open")
+        self._field.focus()
+
+    def count(self, shown: int, total: int) -> None:
+        """Says how many rows are left."""
+        self.query_one("#filter-count", LineView).show(lambda _width: (filter_status(shown, total),))
+
+    def clear(self) -> None:
+        """Empties the field and hides the line."""
+        self._field.value = ""
+        self.remove_class("-open")
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        event.stop()
+        self.post_message(self.Typed(event.value))
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        event.stop()
+        self.action_keep()
+
+    def action_keep(self) -> None:
+        if not self._field.value:
+            self.remove_class("-open")
+        self.post_message(self.Left())
+
+    def action_drop(self) -> None:
+        self.clear()
+        self.post_message(self.Left())
