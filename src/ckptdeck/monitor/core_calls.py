@@ -1,0 +1,134 @@
+"""What the engine asks of the core, in one place, so that tests can put a made-up core in its stead."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from ckptdeck.core.apply import apply
+from ckptdeck.core.checkpoint_set import (
+    CheckpointSet,
+    Pair,
+    _checked_mirror,
+    _checked_primary,
+    find_pair,
+    find_set,
+    refuse_overlap,
+)
+from ckptdeck.core.errors import UsageError
+from ckptdeck.core.filesystem import FileSystem
+from ckptdeck.core.host import Host
+from ckptdeck.core.plans.adopt import plan_adopt
+from ckptdeck.core.plans.mirror import plan_mirror
+from ckptdeck.core.plans.plan import ItemResult, Plan, PlanResult
+from ckptdeck.core.plans.recover import plan_recover
+from ckptdeck.core.plans.repair import plan_repair
+from ckptdeck.core.plans.start import plan_start
+from ckptdeck.core.policy import Policy
+from ckptdeck.core.progress import Effort
+from ckptdeck.core.safe_text import visible
+from ckptdeck.core.scan import scan
+from ckptdeck.core.sighting import Inventory
+from ckptdeck.core.states import Role
+from ckptdeck.core.survey import Survey, compose
+from ckptdeck.core.verify import Verification, verify_one
+from ckptdeck.monitor.policy_file import read_policy
+
+Planner = Callable[[Survey, Sequence[str], Mapping[str, str]], Plan]
+
+
+@dataclass(frozen=True, slots=True)
+class CoreCalls:
+    """The functions of the core behind the engine's verbs; signatures as in their modules."""
+
+    find_set: Callable[[FileSystem, str, Role], CheckpointSet]
+    refuse_overlap: Callable[[FileSystem, str, str], None]
+    check_pair: Callable[[CheckpointSet, CheckpointSet], Pair]
+    """Both sets with their conditions as a pair; pure."""
+    read_policy: Callable[[FileSystem, str | None], Policy]
+    scan: Callable[[Host, CheckpointSet, Policy, Inventory | None], Inventory]
+    compose: Callable[[Inventory, Inventory | None, Policy, float], Survey]
+    planners: Mapping[str, Planner]
+    find_pair: Callable[[FileSystem, str, str | None], Pair]
+    apply: Callable[[Host, Pair, Policy, Plan, Effort, Callable[[ItemResult], None]], PlanResult]
+    verify_one: Callable[[Host, CheckpointSet, str, Effort], Verification]
+
+
+def core_calls() -> CoreCalls:
+    """The real ones."""
+    return CoreCalls(
+        find_set=find_set,
+        refuse_overlap=refuse_overlap,
+        check_pair=_check_pair,
+        read_policy=lambda fs, control: read_policy(fs, control).policy,
+        scan=scan,
+        compose=compose,
+        planners=PLANNERS,
+        find_pair=find_pair,
+        apply=apply,
+        verify_one=verify_one,
+    )
+
+
+def _check_pair(primary: CheckpointSet, mirror: CheckpointSet) -> Pair:
+    return Pair(_checked_primary(primary, mirror), _checked_mirror(primary, mirror))
+
+
+def _adopt(survey: Survey, names: Sequence[str], options: Mapping[str, str]) -> Plan:
+    _allow("adopt", options, "replace", "side")
+    return plan_adopt(survey, tuple(names), replace=_flag(options, "replace"), side=_side(options))
+
+
+def _mirror(survey: Survey, names: Sequence[str], options: Mapping[str, str]) -> Plan:
+    _allow("mirror", options, "all", "replace")
+    return plan_mirror(survey, tuple(names), all_steps=_flag(options, "all"), replace=_flag(options, "replace"))
+
+
+def _repair(survey: Survey, names: Sequence[str], options: Mapping[str, str]) -> Plan:
+    _allow("repair", options)
+    return plan_repair(survey, tuple(names))
+
+
+def _recover(survey: Survey, names: Sequence[str], options: Mapping[str, str]) -> Plan:
+    _allow("recover", options)
+    _no_names("recover", names)
+    return plan_recover(survey)
+
+
+def _start(survey: Survey, names: Sequence[str], options: Mapping[str, str]) -> Plan:
+    _allow("start", options)
+    _no_names("start", names)
+    return plan_start(survey)
+
+
+PLANNERS: Mapping[str, Planner] = {
+    "adopt": _adopt,
+    "mirror": _mirror,
+    "repair": _repair,
+    "recover": _recover,
+    "start": _start,
+}
+
+
+def _flag(options: Mapping[str, str], key: str) -> bool:
+    return options.get(key) == "true"
+
+
+def _side(options: Mapping[str, str]) -> Role | None:
+    given = options.get("side")
+    if given is None:
+        return None
+    if given not in tuple(Role):
+        raise UsageError(f"There is no side {visible(given)}", next_step="It is primary or mirror")
+    return Role(given)
+
+
+def _allow(action: str, options: Mapping[str, str], *known: str) -> None:
+    for key in options:
+        if key not in known:
+            raise UsageError(f"{action} has no option {key}", next_step=f"It takes: {', '.join(known) or 'none'}")
+
+
+def _no_names(action: str, names: Sequence[str]) -> None:
+    if names:
+        raise UsageError(f"{action} takes no names", why="It is one plan for the whole pair")
