@@ -18,7 +18,6 @@ import xxhash
 
 from ckptdeck.core.policy import Policy
 
-CONTROL_DIRECTORY = ".ckptdeck"
 PART_SUFFIX = ".part"
 LONGEST_NAME = 255
 """Bytes a name may have on every file system that is supported."""
