@@ -62,7 +62,6 @@ def publish(
         metrics=dict(metrics or {}),
         replace=exists == "replace",
         readback=readback,
-        run_id=target.document.run_id if target.document is not None else None,
     )
     with publish_in(host, target, intent) as (stream, _result):
         yield stream

@@ -64,7 +64,6 @@ class Intent:
     mode: int | None = None
     mtime_ns: int | None = None
     """Kept from the source of a copy; None takes what writing it gave."""
-    run_id: str | None = None
     must_record: bool = False
     """A failing announcement fails the publish (copies); else it only warns (a trainer's save)."""
 
@@ -189,7 +188,7 @@ def settle(
         members=(RecordMember("", status.st_size, digest),),
         recorded_at=host.clock.now(),
         origin=intent.origin,
-        run_id=intent.run_id,
+        run_id=target.document.run_id if target.document is not None else None,
         host=host.name,
         metrics=dict(intent.metrics),
     )

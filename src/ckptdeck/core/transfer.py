@@ -76,7 +76,6 @@ def staged_copy(
                 readback=policy.readback,
                 mode=source_file.before.st_mode & 0o7777,
                 mtime_ns=reading.member.mtime_ns,
-                run_id=target.document.run_id if target.document is not None else None,
                 must_record=True,
             )
             settled = settle(host, target, volume, part, intent, effort)
