@@ -95,7 +95,8 @@ class FileSystem:
         """Whether anyone on this host has the file open for writing, by asking for a read lease.
 
         None when the kernel will not say (not the owner, no leases on this file system). The lease is given back
-        at once; `fd` must be read-only. A writer that opens the file in that instant waits for it, and nobody fails.
+        at once; `fd` must be read-only. A writer that opens the file in that instant waits for it;
+        one that opens with O_NONBLOCK gets EWOULDBLOCK and has to try again.
         """
         try:
             # Such a writer makes the kernel signal us; SIGIO would end the process, SIGURG is ignored by default.
