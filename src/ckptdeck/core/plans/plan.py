@@ -50,8 +50,11 @@ class PlanItem:
     guard: str | None = None
     """Stable name of the guard that stopped the item (act SKIP), else None."""
     stamps: tuple[Stamp, ...] = ()
-    """The identity of what is acted on or read, as planned; another one in the moment of acting skips the item."""
+    """The identity of what is read, as planned; another one in the moment of acting skips the item."""
     inode: int | None = None
+    target: tuple[Stamp, ...] = ()
+    """The identity of what has the name on `side` now and makes way (repair, replace); empty: the name must be free."""
+    target_inode: int | None = None
     details: Mapping[str, str] = field(default_factory=dict)
     """What the executor needs beside: e.g. {"mode": "first-publish", "part": "x.pt.part"}."""
 
@@ -98,13 +101,18 @@ class Plan:
                 json_name(i.name),
                 i.side,
                 i.act,
-                [[s.path.encode("utf-8", "surrogateescape").hex(), s.size, s.mtime_ns] for s in i.stamps],
+                [_fingerprint(stamp) for stamp in i.stamps],
+                [_fingerprint(stamp) for stamp in i.target],
             ]
             for i in self.items
             if i.acts
         ]
         text = json.dumps([self.action, material], separators=(",", ":"), sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _fingerprint(stamp: Stamp) -> list[str | int]:
+    return [stamp.path.encode("utf-8", "surrogateescape").hex(), stamp.size, stamp.mtime_ns]
 
 
 class Outcome(StrEnum):

@@ -1,0 +1,121 @@
+"""How planners pick rows by name and write their items down."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from ckptdeck.core.errors import UsageError
+from ckptdeck.core.guards import Guard, foreign
+from ckptdeck.core.plans.plan import Act, PlanItem, Refusal
+from ckptdeck.core.safe_text import visible
+from ckptdeck.core.sides import Side, Step, Survey
+from ckptdeck.core.sighting import Checkpoint, InFlight, Stamp
+from ckptdeck.core.states import FlightState, Role
+
+
+def choose_rows(survey: Survey, names: Sequence[str]) -> tuple[tuple[Step, ...], tuple[PlanItem, ...]]:
+    """The rows that were asked for (all without names), and an item for each foreign name among them.
+
+    Raises UsageError for a name that is nowhere.
+    """
+    if not names:
+        return survey.steps, ()
+    rows = tuple(row for row in survey.steps if names_of(row) & set(names))
+    found = frozenset().union(*(names_of(row) for row in rows))
+    return rows, tuple(_stranger(survey, name) for name in dict.fromkeys(names) if name not in found)
+
+
+def in_order(items: Iterable[PlanItem]) -> tuple[PlanItem, ...]:
+    """Interrupted copies first, then what else is done, then what stays; each in the order given (newest first)."""
+    return tuple(sorted(items, key=lambda item: (not item.acts, item.acts and "part" not in item.details)))
+
+
+def names_of(row: Step) -> frozenset[str]:
+    """What the row is called on either side."""
+    return frozenset({row.name, *(copy.name for copy in (row.primary, row.mirror) if copy is not None)})
+
+
+def _stranger(survey: Survey, name: str) -> PlanItem:
+    for side in survey.sides:
+        checkpoint = side.find(name)
+        if checkpoint is not None:
+            refusal = foreign(checkpoint) or Refusal(Guard.FOREIGN, "it is not a checkpoint of this set")
+            return stopped(checkpoint, side.role, refusal)
+    raise UsageError(
+        f"There is no checkpoint called {visible(name)} on either side",
+        why="A name is written as it stands in its directory, with its extension",
+        next_step="`ckptdeck status` lists the names",
+    )
+
+
+def stays(checkpoint: Checkpoint, side: Role, reason: str) -> PlanItem:
+    """Nothing to do here, and why."""
+    return PlanItem(checkpoint.name, side, Act.KEEP, reason, size=checkpoint.size, step=checkpoint.step)
+
+
+def stopped(checkpoint: Checkpoint, side: Role, refusal: Refusal) -> PlanItem:
+    """A guard said no."""
+    return PlanItem(
+        checkpoint.name,
+        side,
+        Act.SKIP,
+        refusal.text,
+        size=checkpoint.size,
+        step=checkpoint.step,
+        guard=str(refusal.guard),
+    )
+
+
+def does(
+    act: Act,
+    side: Role,
+    source: Checkpoint,
+    reason: str,
+    details: Mapping[str, str],
+    replaced: Checkpoint | None = None,
+) -> PlanItem:
+    """`act` changes `side`, reads `source` and, where given, moves `replaced` out of the way."""
+    return PlanItem(
+        source.name,
+        side,
+        act,
+        reason,
+        size=source.size,
+        step=source.step,
+        stamps=stamps_of(source),
+        inode=inode_of(source),
+        target=() if replaced is None else stamps_of(replaced),
+        target_inode=None if replaced is None else inode_of(replaced),
+        details=details,
+    )
+
+
+def stamps_of(checkpoint: Checkpoint) -> tuple[Stamp, ...]:
+    identity = checkpoint.sighting.identity
+    return () if identity is None else identity.stamps
+
+
+def inode_of(checkpoint: Checkpoint) -> int | None:
+    """The inode of the file, or of the first member."""
+    identity = checkpoint.sighting.identity
+    return None if identity is None else identity.members[0].inode
+
+
+def part_stamps(flight: InFlight) -> tuple[Stamp, ...]:
+    """A part's identity as far as a scan knows it: ctime 0 stands for "not looked at"."""
+    return (Stamp(flight.name, flight.size, flight.mtime_ns, 0),)
+
+
+def leftover_part(side: Side, name: str) -> InFlight | None:
+    """A part of our own that a copy of `name` may continue."""
+    for flight in side.inventory.in_flight:
+        if flight.target == name and flight.ours and flight.state in (FlightState.STALE, FlightState.READY):
+            return flight
+    return None
+
+
+def part_details(flight: InFlight | None) -> dict[str, str]:
+    """What the executor needs to continue a leftover part."""
+    if flight is None:
+        return {}
+    return {"part": flight.name, "part_size": str(flight.size), "part_inode": str(flight.inode)}
