@@ -16,7 +16,7 @@ from ckptdeck.core.progress import Effort, Pacer, Progress
 from ckptdeck.core.safe_text import visible
 from ckptdeck.core.sighting import Member, RecordMember, Volume
 from ckptdeck.core.states import Evidence
-from ckptdeck.core.volume import fsync_directory, in_memory
+from ckptdeck.core.volume import fsync_directory, in_memory, sync_data
 
 ALGORITHM = "xxh3_128"
 CHUNK = 1 << 20
@@ -114,7 +114,7 @@ def read_for_proof(host: Host, path: str, volume: Volume, *, name: str, side: st
         if not stat.S_ISREG(before.st_mode):
             raise SourceChanged(f"{visible(path)} is not a regular file any more")
         if not volume.read_only:
-            host.fs.fsync(fd)
+            sync_data(host.fs, fd, path)
             fsync_directory(host.fs, os.path.dirname(path), volume)
         evidence = evidence_now(host.fs, fd, before.st_size, volume)
         digest = digest_descriptor(

@@ -168,7 +168,15 @@ def open_part(host: Host, root: str, final: str, volume: Volume, *, minimum_age:
             if leftover is not None:
                 leftover.discard()
             continue
-        part = _claimed(host.fs, fd, path)
+        try:
+            part = _claimed(host.fs, fd, path)
+        except BaseException:
+            # Ours and empty. Kept open it would hold the flock, and the name, for the rest of the process.
+            with contextlib.suppress(OSError):
+                host.fs.unlink(path)
+            with contextlib.suppress(OSError):
+                host.fs.close(fd)
+            raise
         if part is not None:
             return part
 

@@ -43,7 +43,7 @@ from ckptdeck.core.progress import UNHURRIED, Effort
 from ckptdeck.core.safe_text import visible
 from ckptdeck.core.sighting import Receipt, Record, RecordMember, Stamp, Volume, Warning
 from ckptdeck.core.states import Condition, Evidence, Kind, Origin
-from ckptdeck.core.volume import fsync_directory, in_memory, rename_into_place, volume_of
+from ckptdeck.core.volume import fsync_directory, in_memory, rename_into_place, sync_data, volume_of
 
 log = logging.getLogger("ckptdeck")
 _BUFFER = 1 << 20
@@ -156,8 +156,8 @@ def settle(
 ) -> Settled:
     """Makes the part durable, then proves it as far as asked. Nothing has a new name afterwards.
 
-    Raises OSError when it could not be made durable (then the inode is never used again: no second fsync, R5),
-    ContentMismatch when the device gives back other bytes than were written.
+    Raises NoSpace, VolumeSuspect or ItemFailed when it could not be made durable (then the inode is never used
+    again: no second fsync, R5), OSError for other calls, ContentMismatch when the device gives back other bytes than were written.
     """
     fd = part.descriptor
     if intent.mode is not None:
@@ -166,7 +166,7 @@ def settle(
     if intent.mtime_ns is not None:
         with contextlib.suppress(OSError):
             host.fs.set_times(fd, intent.mtime_ns, intent.mtime_ns)
-    host.fs.fsync(fd)
+    sync_data(host.fs, fd, part.path)
     status = host.fs.fstat(fd)
     evidence = Evidence.STREAM
     digest = part.digest
@@ -221,7 +221,7 @@ def name_part(
         else:
             _withdraw(manifest, intent.name, announced=announced)
         raise
-    warnings += fsync_directory(host.fs, target.root, volume)
+    warnings += _make_name_durable(host, target, volume, result)
     if manifest is not None and announced:
         result.record = _record(host, manifest, volume, settled, intent, result, warnings)
     elif manifest is None:
@@ -229,6 +229,18 @@ def name_part(
     result.warnings = tuple(warnings)
     for warning in warnings:
         log.warning("%s: %s (%s)", visible(result.path), warning.text, warning.code)
+
+
+def _make_name_durable(host: Host, target: CheckpointSet, volume: Volume, result: Published) -> tuple[Warning, ...]:
+    try:
+        return fsync_directory(host.fs, target.root, volume)
+    except OSError as error:
+        raise VolumeSuspect(
+            f"{visible(result.path)} has its name, and the name may not survive a power cut: "
+            f"fsync of the directory failed ({os.strerror(error.errno or 0)})",
+            why="The volume reports errors",
+            next_step="Check it (dmesg); `ckptdeck recover` finishes the record once it is well",
+        ) from error
 
 
 def receipt_for(

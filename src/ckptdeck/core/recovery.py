@@ -26,7 +26,7 @@ from ckptdeck.core.sighting import Record, Stamp, Volume
 from ckptdeck.core.small_file import SUFFIX
 from ckptdeck.core.states import Evidence
 from ckptdeck.core.verify import receipt_of
-from ckptdeck.core.volume import fsync_directory, in_memory, rename_into_place, volume_of
+from ckptdeck.core.volume import fsync_directory, in_memory, rename_into_place, sync_data, volume_of
 
 
 def finish(host: Host, target: CheckpointSet, item: PlanItem, policy: Policy, effort: Effort) -> str:
@@ -139,7 +139,7 @@ def _claim(host: Host, target: CheckpointSet, item: PlanItem, policy: Policy) ->
 
 def _prove_part(host: Host, part: Part, volume: Volume, announced: Record, item: PlanItem, effort: Effort) -> Evidence:
     """fsync first: what a dead process wrote may never have reached the disk; then evict, then hash."""
-    host.fs.fsync(part.descriptor)
+    sync_data(host.fs, part.descriptor, part.path)
     size = host.fs.fstat(part.descriptor).st_size
     evidence = evidence_now(host.fs, part.descriptor, size, volume)
     if size == announced.size:

@@ -15,7 +15,7 @@ import xxhash
 
 from ckptdeck.core.amounts import size_text
 from ckptdeck.core.checkpoint_set import CheckpointSet
-from ckptdeck.core.errors import Cancelled, ContentMismatch, NoSpace, RottenSource, SourceChanged
+from ckptdeck.core.errors import Cancelled, CkptdeckError, ContentMismatch, NoSpace, RottenSource, SourceChanged
 from ckptdeck.core.filesystem import opened
 from ckptdeck.core.hashing import CHUNK, DROP_WINDOW, Reading, evidence_now, member_of, require_still
 from ckptdeck.core.host import Host
@@ -31,7 +31,7 @@ from ckptdeck.core.safe_text import visible
 from ckptdeck.core.sighting import Record, RecordMember, Volume
 from ckptdeck.core.states import Evidence, Kind, Origin, Role
 from ckptdeck.core.verify import known_records, receipt_of, write_bad_receipt
-from ckptdeck.core.volume import fsync_directory, in_memory, volume_of
+from ckptdeck.core.volume import fsync_directory, in_memory, sync_data, volume_of
 
 
 @dataclass(slots=True)
@@ -120,7 +120,7 @@ def _open_source(host: Host, source: CheckpointSet, item: PlanItem) -> Iterator[
         evidence = Evidence.CACHE
         if not trusted:
             if not volume.read_only:
-                host.fs.fsync(fd)
+                sync_data(host.fs, fd, path)
                 fsync_directory(host.fs, source.root, volume)
             evidence = evidence_now(host.fs, fd, before.st_size, volume)
         drop = not in_memory(volume) and not trusted
@@ -221,10 +221,11 @@ def _proven_prefix(host: Host, part: Part, volume: Volume, source: _Source, size
     if not 0 < size <= source.before.st_size:
         return None
     try:
-        host.fs.fsync(part.descriptor)
-    except OSError:
+        sync_data(host.fs, part.descriptor, part.path)
+    except CkptdeckError:
         return None  # final for this inode (R5): a new one is begun
-    evidence_now(host.fs, part.descriptor, size, volume)
+    if not evidence_now(host.fs, part.descriptor, size, volume).outlives_boot:
+        return None  # the cache would vouch for itself
     state = xxhash.xxh3_128()
     ours, theirs = memoryview(bytearray(CHUNK)), memoryview(bytearray(CHUNK))
     done = 0

@@ -6,8 +6,10 @@ import errno
 import os
 import stat
 
+from ckptdeck.core.errors import from_os_error
 from ckptdeck.core.filesystem import FileSystem
 from ckptdeck.core.host import Host
+from ckptdeck.core.safe_text import visible
 from ckptdeck.core.sighting import Volume, Warning
 
 _LOCAL = frozenset(
@@ -57,6 +59,17 @@ def volume_of(fs: FileSystem, path: str) -> Volume:
 def in_memory(volume: Volume) -> bool:
     """True where memory is the device, so that no eviction is possible or needed."""
     return volume.fs_type in _MEMORY
+
+
+def sync_data(fs: FileSystem, fd: int, path: str) -> None:
+    """fsync of a file's bytes, once. Raises the error a user is told, never an OSError that somebody might retry:
+
+    after a failure the kernel calls the lost pages clean, and a second fsync succeeds without a meaning (R5).
+    """
+    try:
+        fs.fsync(fd)
+    except OSError as error:
+        raise from_os_error(error, f"Making {visible(path)} durable (fsync)") from error
 
 
 def fsync_directory(fs: FileSystem, path: str, volume: Volume) -> tuple[Warning, ...]:
