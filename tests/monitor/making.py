@@ -124,6 +124,7 @@ class MadeUpCore:
         self.verified: list[tuple[Role, str]] = []
         self.verdicts: dict[str, State] = {}
         self.calls_made: list[str] = []
+        self.check_pair: Callable[[CheckpointSet, CheckpointSet], Pair] = Pair
         self.fail_scan: Exception | None = None
         self._scanned = threading.Condition()
         self.apply: Callable[[Plan, Effort, Callable[[ItemResult], None]], None] = lambda _p, _e, _r: None
@@ -132,7 +133,7 @@ class MadeUpCore:
         return CoreCalls(
             find_set=find_set,
             refuse_overlap=core_calls().refuse_overlap,
-            check_pair=lambda primary, mirror: Pair(primary, mirror),
+            check_pair=lambda primary, mirror: self.check_pair(primary, mirror),
             read_policy=lambda _fs, _control: DEFAULT_POLICY,
             scan=self._scan,
             compose=self._compose,

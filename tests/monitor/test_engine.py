@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from ckptdeck.core.checkpoint_set import CheckpointSet, Pair
 from ckptdeck.core.errors import CkptdeckError, Refused, UsageError
 from ckptdeck.core.filesystem import FileSystem
 from ckptdeck.core.initialise import initialise
@@ -283,6 +284,32 @@ def test_a_slow_first_look_does_not_hold_back_the_other_side(tmp_path: Path) -> 
     assert seen.activity[Role.MIRROR].scanning
     slow.step.release(100)
     bench.engine.stop(GUARD)
+
+
+# --- sides that do not belong together
+
+
+def strangers(primary: CheckpointSet, mirror: CheckpointSet) -> Pair:
+    return Pair(primary, replace(mirror, condition=Condition.WRONG_SET, why="Another disk is mounted there"))
+
+
+def test_a_wrong_mirror_is_told_once_two_looks_agree(bench: Bench) -> None:
+    bench.core.check_pair = strangers
+    seen = bench.start()
+    assert (bench.scans_of(Role.PRIMARY), bench.scans_of(Role.MIRROR)) == (2, 2)
+    assert seen.survey is not None
+    assert all(mirror is not None and mirror.condition is Condition.WRONG_SET for _, mirror in bench.core.composed)
+    assert "Another disk is mounted there" in seen.trouble[0]
+
+
+def test_an_init_between_the_looks_at_both_sides_rings_no_bell(bench: Bench) -> None:
+    bench.start()
+    doubts = iter([strangers])
+    bench.core.check_pair = lambda primary, mirror: next(doubts, Pair)(primary, mirror)
+    bench.engine.rescan()
+    bench.clock.settle(LOOKING_AND_COMPOSING)
+    assert next(doubts, None) is None
+    assert all(mirror is not None and mirror.condition is Condition.OK for _, mirror in bench.core.composed)
 
 
 # --- kernel events

@@ -14,7 +14,7 @@ def test_a_copy_that_is_read_back_is_half_done_when_it_is_written() -> None:
     meter = Meter(200, {"a": 2, "b": 2})
     meter.take(copying("a", 100), 0.0)
     assert meter.done == 50
-    meter.take(copying("a", 50, "read back"), 1.0)
+    meter.take(copying("a.part", 50, "read back"), 1.0)
     assert meter.done == 75
     meter.item_ended(100)
     meter.take(copying("b", 10), 2.0)

@@ -80,7 +80,9 @@ class Pacer:
             self._started = now
         self._bytes += count
         ahead = self._started + self._bytes / self._rate - now
-        if ahead > 0:
+        if ahead < -1.0:  # time that was not used, as in a pause, is not made up for by a burst
+            self._started, self._bytes = now, 0
+        elif ahead > 0:
             self._clock.sleep(min(ahead, 1.0))
 
 

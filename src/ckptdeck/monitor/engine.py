@@ -81,6 +81,7 @@ class LiveEngine:
     def stop(self, timeout: float) -> bool:
         """Ends looking and watching, asks every job to stop and waits at most `timeout` s for them; True when all
         have. Also when it is False the process can end at once: no thread of the engine keeps it (job_runner.py)."""
+        self._runner.stop(0)  # they are asked first, and come back while the watches end
         self._surveyor.stop(min(timeout, 1.0))
         return self._runner.stop(timeout)
 

@@ -20,7 +20,8 @@ class Meter:
     """Bytes done over all items of one job. Not safe for several threads; the job runner guards it.
 
     `passes` says how often the bytes of a named checkpoint go by (2 for a copy that is read back, 1 where it is not
-    named); an item counts as half done when half of all its passes are.
+    named); an item counts as half done when half of all its passes are. Items come one after the other, so what is
+    reported belongs to the same item until that has its result, whatever name its file goes by just then.
     """
 
     def __init__(self, total: int, passes: Mapping[str, int]) -> None:
@@ -28,7 +29,7 @@ class Meter:
         self._passes = passes
         self._finished = 0
         self._current = 0.0
-        self._name = ""
+        self._passes_now: int | None = None
         self._phase = ("", "")
         self._earlier = 0
         self._latest = 0
@@ -44,14 +45,14 @@ class Meter:
         """One report of one item; `at` on the monotonic clock."""
         if progress.phase not in BYTE_PHASES:
             return
-        if progress.name != self._name:
-            self._next_item(progress.name)
+        if self._passes_now is None:
+            self._passes_now = self._passes.get(progress.name, 1)
         phase = (progress.phase, progress.side)
         if phase != self._phase:
             self._earlier += self._latest
             self._phase = phase
         self._latest = progress.done
-        passed = (self._earlier + self._latest) / self._passes.get(progress.name, 1)
+        passed = (self._earlier + self._latest) / self._passes_now
         share = max(self._current, min(passed, float(progress.total)))
         self._worked += share - self._current
         self._current = share
@@ -62,7 +63,7 @@ class Meter:
     def item_ended(self, size: int) -> None:
         """An item has its result; `size` is what it stands for in the total."""
         self._finished += size
-        self._next_item("")
+        self._next_item()
 
     def forget_pace(self) -> None:
         """After a pause: the time that went by says nothing about the rate."""
@@ -81,7 +82,7 @@ class Meter:
         rate = self.bytes_per_second
         return (self._total - self.done) / rate if rate else None
 
-    def _next_item(self, name: str) -> None:
-        self._name, self._phase = name, ("", "")
+    def _next_item(self) -> None:
+        self._passes_now, self._phase = None, ("", "")
         self._earlier = self._latest = 0
         self._current = 0.0

@@ -125,7 +125,10 @@ class Engine(Protocol):
         """Queues the plan; the job's id."""
 
     def verify(self, names: Sequence[str] = ()) -> int:
-        """Queues hashing of the named checkpoints on both sides, newest first; all recorded ones when empty."""
+        """Queues hashing of the named checkpoints, newest first, as one job per side; all recorded ones when empty.
+
+        The id of the first job. Raises UsageError when nothing of it is recorded.
+        """
 
     def cancel(self, job: int) -> None: ...
 

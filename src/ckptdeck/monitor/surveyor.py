@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
+from ckptdeck.core.checkpoint_set import Pair
 from ckptdeck.core.host import Host
 from ckptdeck.core.policy import DEFAULT_POLICY, Policy
 from ckptdeck.core.sighting import Inventory
@@ -75,6 +76,7 @@ class Surveyor:
         self._generation = 0
         self._since: dict[Role, float] = {}
         self._composed: object = None
+        self._doubted: tuple[Look, Look] | None = None
         self._outlook = Outlook(mirror=mirror)
         self._roots = {Role.PRIMARY: primary} | ({} if mirror is None else {Role.MIRROR: mirror})
         self._thread = threading.Thread(target=self._compose_until_stopped, name="compose", daemon=True)
@@ -224,6 +226,19 @@ class Surveyor:
         self._outlook = Outlook(survey, error, activity, self.mirror)
         self._changed(self._outlook)
 
+    def _must_look_again(self, looks: tuple[Look, Look], pair: Pair, silent: bool) -> bool:
+        """Sides that do not belong together are called so only by two looks that were both made after the doubt.
+
+        The two in hand may lie seconds apart, with an `init` between them. A silent side is not waited for.
+        """
+        if (pair.primary, pair.mirror) == (looks[0].found, looks[1].found):
+            self._doubted = None
+            return False
+        if self._doubted is None:
+            self._doubted = looks
+            self.rescan()
+        return not silent and any(look is before for look, before in zip(looks, self._doubted, strict=True))
+
     def _compose(self, known: dict[Role, Known]) -> tuple[Survey | None, str]:
         for side in known.values():
             if side.error and side.look is None:
@@ -234,6 +249,8 @@ class Surveyor:
         if mirror is not None and primary.look is not None and mirror.look is not None:
             pair = self._ways.core.check_pair(primary.look.found, mirror.look.found)
             first, second = pair.primary, pair.mirror
+            if self._must_look_again((primary.look, mirror.look), pair, primary.silent or mirror.silent):
+                return self._outlook.survey, self._outlook.error
         believed = believe(primary, first, now)
         other = believe(mirror, second, now) if mirror is not None else None
         if believed is None or (mirror is not None and other is None):
