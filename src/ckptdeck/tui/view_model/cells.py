@@ -125,7 +125,11 @@ def _sides(entry: Entry, view: View, columns: Columns) -> list[Piece]:
     if columns.folded:
         return [Piece(GAP), *_folded(entry, view, columns)]
     roles = (Role.PRIMARY,) if columns.single else tuple(Role)
-    return [piece for role in roles for piece in (Piece(GAP), *_side(cell_of(entry, role, view), columns.side))]
+    return [
+        piece
+        for role in roles
+        for piece in (Piece(GAP), *_side(cell_of(entry, role, view, rate=not columns.rate), columns.side))
+    ]
 
 
 def _side(cell: Cell, width: int) -> Line:
@@ -154,8 +158,8 @@ _LOUDNESS = {
 }  # fmt: skip
 
 
-def cell_of(entry: Entry, side: Role, view: View) -> Cell:
-    """What `side` says about the row: work in progress first, then a part, then the state."""
+def cell_of(entry: Entry, side: Role, view: View, *, rate: bool = True) -> Cell:
+    """What `side` says about the row: work in progress first, then a part (with its `rate`), then the state."""
     job = view.busy.get((entry.key, side))
     if job is not None:
         return _job_cell(job)
@@ -165,7 +169,7 @@ def cell_of(entry: Entry, side: Role, view: View) -> Cell:
         mark = FLIGHTS[flight.state]
         if flight.final_name:
             mark = STATES[State.UNSAFE_WRITE]
-        figures = [measures.rate(flight.bytes_per_second)] if flight.bytes_per_second else []
+        figures = [measures.rate(flight.bytes_per_second)] if rate and flight.bytes_per_second else []
         if flight.bytes_per_second and flight.expected_size:
             left = max(0, flight.expected_size - flight.size) / flight.bytes_per_second
             figures.append(measures.age(left))

@@ -20,10 +20,13 @@ def detail_lines(entry: Entry | None, view: View, width: int, limit: int) -> tup
     """The short form: the side that has most to say, in at most `limit` lines."""
     if entry is None:
         return ()
-    return wrap(_sentence(entry, view), width - 2, indent=" ", limit=limit)
+    lines = wrap(_sentence(entry), width - 2, indent=" ", limit=limit)
+    telling = _telling_side(entry)
+    record = "" if telling is None else _record_text(telling[1], view)
+    return (*lines, line(Piece(f" {record}", Ink.MUTED))) if record and len(lines) < limit else lines
 
 
-def _sentence(entry: Entry, view: View) -> Line:
+def _sentence(entry: Entry) -> Line:
     name = Piece(f" {visible(entry.key, 60)}", Ink.STRONG)
     for side in Role:
         flight = entry.flight(side)
@@ -38,9 +41,7 @@ def _sentence(entry: Entry, view: View) -> Line:
         return line(name, f"  {pair.reason}")
     side, checkpoint = telling
     said = checkpoint.reason if checkpoint.state in FINDINGS else pair.reason or checkpoint.reason
-    words = [f" on {side}: {said}" if checkpoint.state in FINDINGS else f"  {said}"]
-    record = _record_text(checkpoint, view)
-    return line(name, *words, Piece(f"  {record}", Ink.MUTED) if record else "")
+    return line(name, f" on {side}: {said}" if checkpoint.state in FINDINGS else f"  {said}")
 
 
 def _telling_side(entry: Entry) -> tuple[Role, Checkpoint] | None:
@@ -60,7 +61,8 @@ def _record_text(checkpoint: Checkpoint, view: View) -> str:
     record = checkpoint.sighting.record
     if record is None:
         return ""
-    return f"record {record.digest[:4]} {record.origin} {measures.since(view.now, record.recorded_at)} ago"
+    made = f"{record.origin} {measures.since(view.now, record.recorded_at)} ago"
+    return f"record {record.digest[:8]}  {measures.size(record.size)}  {made}"
 
 
 def pane_lines(entry: Entry | None, view: View, width: int) -> tuple[Line, ...]:

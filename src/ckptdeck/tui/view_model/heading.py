@@ -18,7 +18,7 @@ def header_line(view: View, width: int, screen: str = "") -> Line:
     """` ckptdeck RUN   LOCKED   2 trouble   14:32:07`; `screen` names one that is not the overview."""
     clock = Piece(measures.clock(view.now, view.zone), Ink.MUTED)
     trouble = len(view.snapshot.trouble)
-    alarm = Piece(f"{trouble} trouble", Ink.BAD) if trouble else Piece("all well", Ink.GOOD)
+    alarm = Piece(f"{trouble} trouble", Ink.BAD) if trouble else Piece("no trouble", Ink.GOOD)
     if view.survey is None:
         alarm = Piece("scanning", Ink.BUSY) if not view.snapshot.error else Piece("no survey", Ink.BAD)
     right = line(alarm, "   ", clock, " ")

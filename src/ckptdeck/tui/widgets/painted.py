@@ -62,12 +62,12 @@ class Painted(Widget):
         text = harmless(piece.text)
         if self.app.has_class("-ascii"):
             text = in_ascii(text)
-        style = self._style(piece.ink, ground)
+        style, blank = self._style(piece.ink, ground), self._style(Ink.PLAIN, ground)
         if piece.action:
-            style += Style.from_meta({"@click": piece.action})
+            click = Style.from_meta({"@click": piece.action})
+            style, blank = style + click, blank + click
         words = text.strip(" ")
         lead = len(text) - len(text.lstrip(" "))
-        blank = self._style(Ink.PLAIN, ground)
         for part, how in ((text[:lead], blank), (words, style), (text[lead + len(words) :], blank)):
             if part:
                 yield Segment(part, how)

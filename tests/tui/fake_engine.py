@@ -1,0 +1,76 @@
+"""An engine that shows what it is given and remembers what it was asked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from ckptdeck.core.errors import CkptdeckError
+from ckptdeck.core.plans.plan import Act, Plan, PlanItem
+from ckptdeck.core.states import Role
+from ckptdeck.monitor.snapshot import Snapshot
+
+
+class FakeEngine:
+    """`plans` answers `plan`; an action without one gets a plan that copies every name to the mirror."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
+        self.plans: dict[str, Plan] = {}
+        self.refusal: CkptdeckError | None = None
+        self.started = 0
+        self.stopped: list[float] = []
+        self.asked: list[tuple[Any, ...]] = []
+        self.submitted: list[Plan] = []
+
+    def set(self, **changes: Any) -> None:
+        """Shows another snapshot: the same one with `changes`, one version later."""
+        self._snapshot = replace(self._snapshot, version=self._snapshot.version + 1, **changes)
+
+    def start(self) -> None:
+        self.started += 1
+
+    def stop(self, timeout: float) -> bool:
+        self.stopped.append(timeout)
+        return True
+
+    def snapshot(self) -> Snapshot:
+        return self._snapshot
+
+    def rescan(self) -> None:
+        self.asked.append(("rescan",))
+
+    def plan(self, action: str, names: Sequence[str] = (), **options: str) -> Plan:
+        self.asked.append((action, tuple(names)))
+        if self.refusal is not None:
+            raise self.refusal
+        return self.plans.get(action) or plan_of(action, *names)
+
+    def submit(self, plan: Plan) -> int:
+        self.submitted.append(plan)
+        return len(self.submitted)
+
+    def verify(self, names: Sequence[str] = ()) -> int:
+        self.asked.append(("verify", tuple(names)))
+        return 1
+
+    def cancel(self, job: int) -> None:
+        self.asked.append(("cancel", job))
+
+    def pause(self, job: int) -> None:
+        self.asked.append(("pause", job))
+
+    def resume(self, job: int) -> None:
+        self.asked.append(("resume", job))
+
+    def command_line(self, plan: Plan) -> str:
+        return " ".join(["ckptdeck", plan.action, "/data/ckpt", "/mnt/d/ckpt", *plan.names])
+
+
+def plan_of(action: str, *names: str) -> Plan:
+    """Copies every name, for what its size matters in a picture."""
+    items = [
+        PlanItem(name, Role.MIRROR, Act.COPY, "verified on primary, absent on mirror", 2_470_000_000) for name in names
+    ]
+    return Plan(action, tuple(items), needs=2_470_000_000 * len(items), names=names)

@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from ckptdeck.tui.actions import REGISTRY, Place, offered, refused
+from ckptdeck.tui.app import ConsoleApp
+from ckptdeck.tui.screens.in_flight import InFlightScreen
+from ckptdeck.tui.screens.jobs import JobsScreen
+from ckptdeck.tui.screens.overview import Overview
+from ckptdeck.tui.view_model.keys import footer_line, help_lines
+from ckptdeck.tui.view_model.line import text_of, width_of
+from ckptdeck.tui.view_model.view import Lock
+from ckptdeck.tui.widgets.keyed_list import KeyedList
+
+SCREENS = (Place.OVERVIEW, Place.IN_FLIGHT, Place.JOBS)
+HANDLERS = {
+    Place.OVERVIEW: Overview,
+    Place.IN_FLIGHT: InFlightScreen,
+    Place.JOBS: JobsScreen,
+    Place.LIST: KeyedList,
+    Place.EVERYWHERE: ConsoleApp,
+}
+
+
+def test_no_key_is_dead() -> None:
+    for action in REGISTRY:
+        for place in action.places:
+            assert hasattr(HANDLERS[place], f"action_{action.id}"), (action.id, place)
+
+
+@pytest.mark.parametrize("place", SCREENS)
+def test_no_key_means_two_things(place: Place) -> None:
+    reachable = [a for a in REGISTRY if {place, Place.LIST, Place.EVERYWHERE} & set(a.places)]
+    keys = Counter(key for action in reachable for key in action.keys)
+    assert [key for key, number in keys.items() if number > 1] == []
+
+
+def test_no_key_that_opens_a_review_confirms_one_and_none_needs_ctrl() -> None:
+    for action in REGISTRY:
+        assert "y" not in action.keys
+        assert any(not key.startswith("ctrl+") for key in action.keys)
+
+
+@pytest.mark.parametrize("place", SCREENS)
+@pytest.mark.parametrize("lock", Lock)
+def test_the_footer_always_fits_and_keeps_help_and_the_way_out(place: Place, lock: Lock) -> None:
+    for width in range(18, 200):
+        footer = footer_line(place, lock, width)
+        assert width_of(footer) == width
+        assert " ? Help" in text_of(footer)
+        assert " q " in text_of(footer)
+
+
+def test_more_room_never_takes_a_key_away() -> None:
+    seen: set[str] = set()
+    for width in range(18, 200):
+        shown = {piece.action for piece in footer_line(Place.OVERVIEW, Lock.UNLOCKED, width) if piece.action}
+        assert seen <= shown
+        seen = shown
+    assert "screen.mirror" in seen
+
+
+def test_what_changes_files_is_refused_while_locked_and_gone_when_read_only() -> None:
+    free = {action.id for action in REGISTRY if not refused(action, Lock.LOCKED)}
+    assert {"verify", "filter", "help", "adopt", "unlock"} <= free
+    assert free.isdisjoint({"mirror", "mirror_kept", "repair", "recover"})
+    left = {action.id for action in offered(Place.OVERVIEW, Lock.READ_ONLY)}
+    assert left.isdisjoint({"mirror", "mirror_kept", "repair", "recover", "adopt", "unlock"})
+    assert not any(refused(action, Lock.UNLOCKED) for action in REGISTRY)
+
+
+def test_help_names_every_action_of_the_screen() -> None:
+    text = "\n".join(text_of(line) for line in help_lines(Place.OVERVIEW, Lock.UNLOCKED, 200))
+    for action in offered(Place.OVERVIEW, Lock.UNLOCKED):
+        assert action.help in text
+    assert text.index("Overview") < text.index("In every list") < text.index("Everywhere") < text.index("States")
