@@ -188,7 +188,8 @@ def claim_part(host: Host, path: str, volume: Volume, *, minimum_age: float) -> 
     for anything that is not a regular file.
     """
     try:
-        fd = host.fs.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK)
+        # Not O_NONBLOCK: a scan may hold a read lease on it for two system calls, and we wait for those.
+        fd = host.fs.open(path, os.O_RDWR | os.O_NOFOLLOW)
     except FileNotFoundError:
         return None
     except OSError as error:

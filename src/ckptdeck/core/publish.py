@@ -157,7 +157,8 @@ def settle(
     """Makes the part durable, then proves it as far as asked. Nothing has a new name afterwards.
 
     Raises NoSpace, VolumeSuspect or ItemFailed when it could not be made durable (then the inode is never used
-    again: no second fsync, R5), OSError for other calls, ContentMismatch when the device gives back other bytes than were written.
+    again: no second fsync, R5), OSError for other calls, ContentMismatch when the device gives back other bytes
+    than were written.
     """
     fd = part.descriptor
     if intent.mode is not None:
