@@ -1,0 +1,194 @@
+"""The engine with the real core on real files: day one, the resume point, damage and its repair."""
+
+from __future__ import annotations
+
+import json
+import os
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from ckptdeck.core.errors import CkptdeckError
+from ckptdeck.core.initialise import initialise
+from ckptdeck.core.states import Condition, Role, State, Verdict
+from ckptdeck.core.survey import Survey
+from ckptdeck.library import publish
+from ckptdeck.monitor.engine import LiveEngine
+from ckptdeck.monitor.snapshot import Job, JobState, Snapshot
+from tests.monitor.making import GUARD, StandingClock, made_up_host
+from tests.monitor.test_engine import LOOKING_AND_COMPOSING, silent_kernel
+
+HOUR = 3600.0
+YEAR_2100 = 4_102_444_800.0
+"""Later than any ctime the kernel will give a file of this test."""
+
+
+class Deck:
+    def __init__(self, directory: Path) -> None:
+        self.clock = StandingClock(YEAR_2100)
+        self.host = made_up_host(self.clock)
+        self.primary, self.mirror = directory / "run", directory / "mirror"
+        self.primary.mkdir()
+        self.mirror.mkdir()
+        self.engine = LiveEngine(
+            self.host,
+            str(self.primary),
+            str(self.mirror),
+            wait=self.clock.wait,
+            watch=silent_kernel,
+            prepare_job=lambda: None,
+        )
+
+    def save(self, step: int, side: Path | None = None) -> Path:
+        """A small, sound safetensors file, an hour old."""
+        values = struct.pack("<64f", *map(float, range(step, step + 64)))
+        header = json.dumps({"w": {"dtype": "F32", "shape": [64], "data_offsets": [0, len(values)]}}).encode()
+        path = (side or self.primary) / f"step_{step:04}.safetensors"
+        path.write_bytes(struct.pack("<Q", len(header)) + header + values)
+        self.age(path)
+        return path
+
+    def age(self, path: Path) -> None:
+        os.utime(path, (YEAR_2100 - HOUR, YEAR_2100 - HOUR))
+
+    def start(self) -> Survey:
+        self.engine.start()
+        return self.settled()
+
+    def settled(self) -> Survey:
+        self.clock.settle(LOOKING_AND_COMPOSING)
+        survey = self.snapshot().survey
+        assert survey is not None, self.snapshot().error
+        return survey
+
+    def look_again(self) -> Survey:
+        self.engine.rescan()
+        return self.settled()
+
+    def snapshot(self) -> Snapshot:
+        return self.engine.snapshot()
+
+    def finish(self, number: int) -> Job:
+        assert self.engine._runner.wait(number, GUARD)
+        self.settled()
+        return next(job for job in self.snapshot().jobs if job.id == number)
+
+    def verdicts(self) -> dict[str, Verdict]:
+        survey = self.snapshot().survey
+        assert survey is not None
+        return {step.name: step.verdict for step in survey.steps}
+
+
+@pytest.fixture
+def deck(tmp_path: Path) -> Iterator[Deck]:
+    made = Deck(tmp_path)
+    yield made
+    made.engine.stop(GUARD)
+
+
+def test_looking_at_two_bare_directories_creates_nothing(deck: Deck, tmp_path: Path) -> None:
+    deck.save(100)
+    before = sorted(path.name for path in tmp_path.rglob("*"))
+    survey = deck.start()
+    assert survey.primary.inventory.condition is Condition.UNINITIALISED
+    assert deck.verdicts() == {"step_0100.safetensors": Verdict.ADOPT}
+    assert deck.snapshot().jobs == ()
+    assert sorted(path.name for path in tmp_path.rglob("*")) == before
+
+
+def test_day_one_records_and_mirrors_everything(deck: Deck) -> None:
+    for step in (100, 200, 300):
+        deck.save(step)
+    deck.start()
+    plan = deck.engine.plan("start")
+    job = deck.finish(deck.engine.submit(plan))
+    assert (job.state, job.error) == (JobState.DONE, "")
+    assert job.total_done == job.total_size
+    assert [r.item.name for r in job.results] == [f"step_0{step}.safetensors" for step in (300, 200, 100)]
+    assert set(deck.verdicts().values()) == {Verdict.SAFE}
+    assert len(deck.snapshot().log) == 3
+    survey = deck.settled()
+    assert survey.resume is not None
+    assert (survey.resume.step, survey.resume.certain) == (300, True)
+    assert not any("mounted" in text for text in deck.snapshot().trouble)
+
+
+def test_a_resume_point_nobody_hashed_is_hashed_at_the_start(deck: Deck) -> None:
+    initialise(deck.host, str(deck.primary), str(deck.mirror))
+    published = deck.primary / "step_0200.safetensors"
+    with publish(deck.primary, published.name) as file:
+        file.write(deck.save(100).read_bytes())
+    deck.start()
+    job = deck.finish(1)
+    assert job.title == "check resume point step_0200.safetensors on primary"
+    survey = deck.settled()
+    assert survey.resume is not None
+    assert (survey.resume.name, survey.resume.certain) == (published.name, True)
+
+
+def test_damage_is_trouble_until_it_is_repaired(deck: Deck) -> None:
+    deck.save(100)
+    deck.save(200)
+    deck.start()
+    deck.finish(deck.engine.submit(deck.engine.plan("start")))
+    cut = deck.mirror / "step_0100.safetensors"
+    os.truncate(cut, 100)
+    deck.age(cut)
+    deck.look_again()  # sees that it changed, and not yet whether that is over
+    deck.clock.advance(1.0)
+    survey = deck.settled()
+    assert survey.mirror is not None
+    found = survey.mirror.find(cut.name)
+    assert found is not None
+    assert found.state is State.TRUNCATED
+    assert any(text.startswith("step_0100.safetensors on mirror is truncated") for text in deck.snapshot().trouble)
+    assert deck.verdicts()[cut.name] is Verdict.REPAIR
+    job = deck.finish(deck.engine.submit(deck.engine.plan("repair")))
+    assert (job.state, job.error) == (JobState.DONE, "")
+    assert cut.read_bytes() == (deck.primary / cut.name).read_bytes()
+    assert set(deck.verdicts().values()) == {Verdict.SAFE}
+    assert not any(cut.name in text for text in deck.snapshot().trouble)
+
+
+def test_a_mirror_that_is_not_mounted_is_told_and_gets_no_plan(deck: Deck) -> None:
+    deck.save(100)
+    initialise(deck.host, str(deck.primary), str(deck.mirror))
+    for path in sorted(deck.mirror.rglob("*"), reverse=True):
+        path.rmdir() if path.is_dir() else path.unlink()
+    survey = deck.start()
+    assert survey.mirror is not None
+    assert survey.mirror.inventory.condition is Condition.NOT_MOUNTED
+    assert "not mounted" in deck.snapshot().trouble[0]
+    with pytest.raises(CkptdeckError, match="probably not mounted"):
+        deck.engine.submit(deck.engine.plan("mirror"))
+
+
+def test_a_policy_that_cannot_mean_anything_is_said(deck: Deck) -> None:
+    made = initialise(deck.host, str(deck.primary), str(deck.mirror))
+    control = made.pair.primary.control
+    assert control is not None
+    (Path(control) / "ckptdeck.toml").write_text("[prune]\ncolour = 1\n")
+    deck.engine.start()
+    deck.clock.settle(LOOKING_AND_COMPOSING)
+    assert deck.snapshot().survey is None
+    assert "colour" in deck.snapshot().error
+
+
+def test_every_verb_takes_its_options_and_no_others(deck: Deck) -> None:
+    deck.save(100)
+    deck.start()
+    assert deck.engine.plan("adopt", ["step_0100.safetensors"], replace="true", side="primary").action == "adopt"
+    assert deck.engine.plan("mirror", all="true", replace="false").action == "mirror"
+    assert deck.engine.plan("recover").action == "recover"
+    for action, options in (("adopt", {"side": "left"}), ("mirror", {"side": "mirror"}), ("repair", {"all": "true"})):
+        with pytest.raises(CkptdeckError):
+            deck.engine.plan(action, **options)
+    with pytest.raises(CkptdeckError):
+        deck.engine.plan("recover", ["step_0100.safetensors"])
+
+
+def test_roles_are_kept(deck: Deck) -> None:
+    survey = deck.start()
+    assert [side.role for side in survey.sides] == [Role.PRIMARY, Role.MIRROR]
