@@ -86,6 +86,7 @@ def test_times(seconds: float, age: str, span: str) -> None:
 def test_times_that_say_nothing_are_not_called_old() -> None:
     assert measures.since(1e9, 0) == "?"
     assert measures.since(1e9, 1e9 + 100) == "ahead"
+    assert measures.since(1e9, 1e9 - 59) == "<1m"
     assert measures.clock(0, UTC) == "00:00:00"
 
 

@@ -106,7 +106,10 @@ def test_the_resume_line_never_claims_more_than_is_known() -> None:
     assert resume(survey=unproven).startswith("RESUME 2500?  right size, content not proven (verified 24h ago)")
     progress = replace(scenes.mirror_job().progress, name=scenes.name_of(2500), phase="hash")  # type: ignore[type-var]
     assert "RESUME 2500?  checking 60%, 4s" in resume(survey=unproven, jobs=(scenes.mirror_job(progress=progress),))
-    assert "none of them whole" in resume(survey=replace(seen, resume=None))
+    candidate = resume(survey=replace(seen, resume=None))
+    assert candidate.startswith("RESUME 1700?  unrecorded, nothing is proven yet; A records it")
+    bad = tuple(row for row in seen.steps if row.step == 1750)
+    assert "none of them whole" in resume(survey=replace(seen, resume=None, steps=bad))
     gone = scenes.mirror_gone().survey
     assert gone is not None
     assert "mirror cannot be read" in resume(survey=replace(gone, resume=None))

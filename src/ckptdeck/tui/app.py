@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import os
-import re
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from textual import work
 from textual.app import App
 from textual.screen import Screen
 
 from ckptdeck.core.errors import CkptdeckError
-from ckptdeck.core.states import FlightState
 from ckptdeck.monitor.snapshot import Engine, Snapshot
 from ckptdeck.monitor.view_state import ViewState, load_view_state, save_view_state, view_state_path
 from ckptdeck.tui import lifecycle, messages, themes
@@ -27,9 +25,10 @@ from ckptdeck.tui.screens.overview import Overview
 from ckptdeck.tui.screens.plan_review import Decision, PlanReview
 from ckptdeck.tui.screens.quit_guard import QuitGuard
 from ckptdeck.tui.settings import ConsoleSettings, settings_for
+from ckptdeck.tui.view_model.alarm import TroubleWatch, interrupted
 from ckptdeck.tui.view_model.line import harmless
 from ckptdeck.tui.view_model.rows import Order
-from ckptdeck.tui.view_model.view import Lock, View, bare, flights, look
+from ckptdeck.tui.view_model.view import Lock, View, bare, look
 
 
 class ConsoleApp(App[None]):
@@ -47,7 +46,7 @@ class ConsoleApp(App[None]):
         self._order = Order(view_state.order) if view_state.order in set(Order) else Order.NEWEST
         self._snapshot = engine.snapshot()
         self._second = 0
-        self._known_trouble: set[str] | None = None
+        self._trouble = TroubleWatch()
         self._asking = False
         self._ending = False
         self.lock = Lock.READ_ONLY if settings.read_only else Lock.LOCKED if settings.start_locked else Lock.UNLOCKED
@@ -88,9 +87,12 @@ class ConsoleApp(App[None]):
         first = self._snapshot.survey is None and snapshot.survey is not None
         self._snapshot, self._second = snapshot, second
         self._paint()
-        self._ring(snapshot)
-        if first:
-            self._offer_recovery(snapshot)
+        for sentence in self._trouble.fresh(snapshot)[:1]:
+            self.bell()
+            self.say(sentence, warning=True)
+        left = interrupted(snapshot) if first and self.lock is not Lock.READ_ONLY else ""
+        if left:
+            self.say(left, warning=True)
 
     def _paint(self) -> None:
         view = self.view
@@ -98,29 +100,9 @@ class ConsoleApp(App[None]):
             if isinstance(screen, LiveScreen | QuitGuard):
                 screen.show(view)
 
-    def _ring(self, snapshot: Snapshot) -> None:
-        """Rings once for trouble that was not there before; figures that only change are no news."""
-        if snapshot.survey is None:
-            return
-        kinds = {re.sub(r"\d+", "", sentence): sentence for sentence in snapshot.trouble}
-        fresh = (
-            [] if self._known_trouble is None else [kinds[kind] for kind in kinds if kind not in self._known_trouble]
-        )
-        self._known_trouble = set(kinds)
-        if fresh:
-            self.bell()
-            self.say(fresh[0], warning=True)
-
-    def _offer_recovery(self, snapshot: Snapshot) -> None:
-        """An interrupted mirror or publish of ours is said first."""
-        if snapshot.survey is None or self.lock is Lock.READ_ONLY:
-            return
-        left = [f for _, f in flights(snapshot.survey) if f.state in (FlightState.STALE, FlightState.READY)]
-        if any(flight.ours for flight in left):
-            self.say(f"Interrupted work: {len(left)} unfinished on disk. R shows what can be finished.", warning=True)
-
     def say(self, text: str, *, warning: bool = False) -> None:
-        self.notify(harmless(text), severity="warning" if warning else "information", markup=False)
+        severity: Literal["warning", "information"] = "warning" if warning else "information"
+        self.notify(harmless(text), severity=severity, timeout=max(5.0, len(text) / 15), markup=False)
 
     def on_say(self, event: messages.Say) -> None:
         self.say(event.text, warning=event.warning)

@@ -75,7 +75,7 @@ class Overview(LiveScreen):
         height = self.app.size.height
         if self._view is None or height < 14:
             return ()
-        limit = 2 if height < LOW else 4 if height < 32 else 8
+        limit = 2 if height < LOW else 6 if height < 32 else 10
         return notice_lines(self._view, width, all_trouble=self._table.problems_only, limit=limit)
 
     def _paint_detail(self) -> None:

@@ -52,7 +52,7 @@ def columns_for(width: int, entries: Sequence[Entry], *, single: bool) -> Column
     """How `width` cells are divided for these rows."""
     folded = width < FOLD_BELOW
     digits = max((len(entry.label) for entry in entries if entry.label.isdigit()), default=4)
-    longest = max((len(entry.label) for entry in entries), default=4)
+    longest = max((len(entry.label) for entry in entries if not entry.foreign), default=9)
     label = max(4, digits, min(longest, 9 if folded else 16 if width < 100 else 24))
     label = min(label, max(4, width - VERDICT - 16))
     room = width - 3 - label - len(GAP) - VERDICT - len(GAP)
@@ -182,10 +182,10 @@ def cell_of(entry: Entry, side: Role, view: View, *, rate: bool = True) -> Cell:
 def _state_cell(entry: Entry, side: Role, view: View) -> Cell:
     checkpoint = entry.on(side)
     survey = view.survey
+    looked_at = None if survey is None else survey.side(side)
+    if looked_at is not None and not looked_at.inventory.condition.readable:
+        return Cell(Mark("?", "not seen", Ink.WARN), "not seen")
     if checkpoint is None:
-        looked_at = survey is not None and survey.side(side)
-        if looked_at and not looked_at.inventory.condition.readable:
-            return Cell(Mark("?", "not seen", Ink.WARN), "not seen")
         if entry.foreign:
             return Cell(STATES[State.FOREIGN], "")
         return Cell(STATES[State.ABSENT], "absent")

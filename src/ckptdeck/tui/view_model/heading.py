@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from ckptdeck.core.safe_text import visible
-from ckptdeck.core.states import NOT_THERE, Condition, FlightState, Role, State, Verdict
+from ckptdeck.core.states import CANDIDATES, NOT_THERE, Condition, FlightState, Role, State, Verdict
 from ckptdeck.core.survey import ResumePoint, Side, Survey
 from ckptdeck.monitor.snapshot import Job
 from ckptdeck.tui.view_model import measures
 from ckptdeck.tui.view_model.cells import seconds_left
-from ckptdeck.tui.view_model.line import BLANK, Ink, Line, Piece, line, pad, spread, spread_first, width_of, wrap
+from ckptdeck.tui.view_model.line import BLANK, Ink, Line, Piece, fit, line, pad, spread, spread_first, width_of, wrap
 from ckptdeck.tui.view_model.view import Lock, View, bare, step_of_resume
 
 _LOCK_INK = {Lock.LOCKED: Ink.STRONG, Lock.UNLOCKED: Ink.WARN, Lock.READ_ONLY: Ink.STRONG}
@@ -94,6 +94,11 @@ def _no_resume(survey: Survey) -> Line:
     there = [c for side in survey.sides for c in side.checkpoints if c.state not in NOT_THERE | {State.FOREIGN}]
     if not there:
         return _resume("none", Ink.PLAIN, "nothing saved yet: a fresh run")
+    for step in survey.steps:
+        for checkpoint in (step.primary, step.mirror):
+            if step.step is not None and checkpoint is not None and checkpoint.state in CANDIDATES:
+                words = f"{checkpoint.state}, nothing is proven yet; A records it"
+                return _resume(f"{step.step}?", Ink.WARN, words)
     return _resume("NONE", Ink.BAD, f"{measures.count(len(there), 'checkpoint')}, none of them whole")
 
 
@@ -140,6 +145,8 @@ def notice_lines(view: View, width: int, *, all_trouble: bool, limit: int) -> tu
         if not view.snapshot.trouble:
             notices.append(line(Piece(" no trouble", Ink.GOOD)))
     wrapped = [part for notice in notices for part in wrap(notice, width - 1, indent="   ")]
+    if len(wrapped) > limit:
+        wrapped[limit - 1] = fit((*wrapped[limit - 1], Piece(" " * width)), width - 1)
     return tuple(wrapped[:limit])
 
 

@@ -45,10 +45,15 @@ def age(seconds: float) -> str:
 
 
 def since(now: float, at: float) -> str:
-    """The age of a time stamp; `?` for one that says nothing (0 or less), `ahead` for one in the future."""
+    """The age of a time stamp; `?` for one that says nothing (0 or less), `ahead` for one in the future.
+
+    Below a minute it does not tick: a table of fresh rows would be painted anew every second.
+    """
     if at <= 0:
         return "?"
-    return "ahead" if at > now + 1 else age(now - at)
+    if at > now + 1:
+        return "ahead"
+    return "<1m" if now - at < 60 else age(now - at)
 
 
 def span(seconds: float) -> str:

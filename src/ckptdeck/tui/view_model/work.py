@@ -155,7 +155,7 @@ def flight_detail(found: tuple[Role, InFlight] | None, view: View, width: int) -
         lines.append(line(f" writer {visible(flight.writer.name, 32)} (pid {flight.writer.pid}) is alive"))
     else:
         lines.append(line(Piece(" no writer that this user may see", Ink.MUTED)))
-    changed = measures.since(view.now, flight.mtime_ns / 1e9)
+    changed = measures.span(view.now - flight.mtime_ns / 1e9)
     lines.append(
         line(Piece(f" last changed {changed} ago; {'our own part' if flight.ours else 'not ours'}", Ink.MUTED))
     )
