@@ -164,7 +164,12 @@ def find_pair(fs: FileSystem, primary: str, mirror: str | None) -> Pair:
         mirror = first.document.partner_path
     second = find_set(fs, mirror, Role.MIRROR)
     refuse_overlap(fs, first.root, second.root)
-    return Pair(_checked_primary(first, second), _checked_mirror(first, second))
+    return check_pair(first, second)
+
+
+def check_pair(primary: CheckpointSet, mirror: CheckpointSet) -> Pair:
+    """Both sets as a pair: each one's condition says so when it is not the other's partner. Pure."""
+    return Pair(_checked_primary(primary, mirror), _checked_mirror(primary, mirror))
 
 
 def refuse_overlap(fs: FileSystem, primary: str, mirror: str) -> None:

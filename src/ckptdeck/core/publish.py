@@ -178,7 +178,7 @@ def settle(
     elif status.st_size != part.hashed:
         raise _mismatch(part.path, f"{part.hashed} bytes were written and {status.st_size} are there")
     if intent.readback:
-        evidence = _read_back(host, target, volume, part, digest, status.st_size, effort)
+        evidence = _read_back(host, target, volume, part, intent.name, digest, status.st_size, effort)
     record = Record(
         name=intent.name,
         step=intent.step,
@@ -365,10 +365,16 @@ def _record(
 
 
 def _read_back(
-    host: Host, target: CheckpointSet, volume: Volume, part: Part, digest: str, size: int, effort: Effort
+    host: Host,
+    target: CheckpointSet,
+    volume: Volume,
+    part: Part,
+    name: str,
+    digest: str,
+    size: int,
+    effort: Effort,
 ) -> Evidence:
     """Reads the staged inode again, from the device where that can be had, and compares (R7, R8)."""
-    name = os.path.basename(part.path)
     with opened(host.fs, part.path, os.O_RDONLY | os.O_NOFOLLOW) as fd:
         if member_of("", host.fs.fstat(fd)).inode != part.inode:
             raise _mismatch(part.path, "another file took its name")

@@ -9,8 +9,7 @@ from ckptdeck.core.apply import apply
 from ckptdeck.core.checkpoint_set import (
     CheckpointSet,
     Pair,
-    _checked_mirror,
-    _checked_primary,
+    check_pair,
     find_pair,
     find_set,
     refuse_overlap,
@@ -59,7 +58,7 @@ def core_calls() -> CoreCalls:
     return CoreCalls(
         find_set=find_set,
         refuse_overlap=refuse_overlap,
-        check_pair=_check_pair,
+        check_pair=check_pair,
         read_policy=lambda fs, control: read_policy(fs, control).policy,
         scan=scan,
         compose=compose,
@@ -68,10 +67,6 @@ def core_calls() -> CoreCalls:
         apply=apply,
         verify_one=verify_one,
     )
-
-
-def _check_pair(primary: CheckpointSet, mirror: CheckpointSet) -> Pair:
-    return Pair(_checked_primary(primary, mirror), _checked_mirror(primary, mirror))
 
 
 def _adopt(survey: Survey, names: Sequence[str], options: Mapping[str, str]) -> Plan:
