@@ -11,7 +11,7 @@ from textual.app import App
 from textual.screen import Screen
 
 from ckptdeck.core.errors import CkptdeckError
-from ckptdeck.monitor.snapshot import Engine, Snapshot
+from ckptdeck.monitor.snapshot import Engine
 from ckptdeck.monitor.view_state import ViewState, load_view_state, save_view_state, view_state_path
 from ckptdeck.tui import lifecycle, messages, themes
 from ckptdeck.tui.actions import BY_ID, Place, hidden, refused
