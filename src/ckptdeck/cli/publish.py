@@ -62,7 +62,6 @@ def run(arguments: argparse.Namespace, terminal: Terminal, interruption: Interru
             replace=arguments.replace,
             readback=True,
             mode=stat.S_IMODE(status.st_mode) if stat.S_ISREG(status.st_mode) else None,
-            run_id=None if session.pair.primary.document is None else session.pair.primary.document.run_id,
         )
         published = _publish(session, source, status, arguments.source, intent)
     _report(session, published, intent)

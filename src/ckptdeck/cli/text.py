@@ -130,12 +130,12 @@ def _flight_cells(role: Role, flight: InFlight) -> list[str]:
 
 
 def _step_table(survey: Survey, paint: Paint) -> Iterator[str]:
-    heads = ["step", "primary"] + (["mirror"] if survey.mirror is not None else []) + ["verdict", ""]
+    heads = ["step", "name", "primary"] + (["mirror"] if survey.mirror is not None else []) + ["verdict", ""]
     rows: list[list[str]] = [heads]
     inks: list[str] = ["faint"]
     for step in survey.steps:
-        label = visible(step.name) if step.step is None else str(step.step)
-        cells = [label, _cell(survey.primary, step, survey.taken_at)]
+        label = "-" if step.step is None else str(step.step)
+        cells = [label, visible(step.name), _cell(survey.primary, step, survey.taken_at)]
         if survey.mirror is not None:
             cells.append(_cell(survey.mirror, step, survey.taken_at))
         rows.append([*cells, step.verdict.value, "" if step.verdict is Verdict.SAFE else step.reason])
