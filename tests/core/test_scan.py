@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 from dataclasses import replace
 from pathlib import Path
@@ -433,3 +434,12 @@ def test_other_content_on_a_rewritten_primary_is_probed_before_it_is_called_chan
     found = look(bench)
     assert bench.opened() == ["step_0810.pt"]
     assert seen(found)["step_0810.pt"].structure is not None
+
+
+def test_a_publish_that_still_records_is_no_unsafe_writer(bench: Bench) -> None:
+    path = bench.write("step_0810.pt", age=1)
+    bench.record("step_0810.pt", 810)
+    with path.open("r+b") as publisher:
+        assert seen(look(bench))["step_0810.pt"].held
+        fcntl.flock(publisher, fcntl.LOCK_EX)
+        assert not seen(look(bench))["step_0810.pt"].held

@@ -43,7 +43,21 @@ def moved_since(sighting: Sighting, before: Sighting | None) -> bool:
 
 
 def with_trace(sighting: Sighting, trace: Trace) -> Sighting:
-    return replace(sighting, writer=trace.writer, held=True) if trace.held else sighting
+    """The sighting with its writer. A publish that has renamed and still records is no writer of a final name."""
+    if not trace.held or _is_being_recorded(sighting, trace):
+        return sighting
+    return replace(sighting, writer=trace.writer, held=True)
+
+
+def _is_being_recorded(sighting: Sighting, trace: Trace) -> bool:
+    announced = sighting.next_record
+    if sighting.identity is None:
+        return False
+    renamed = announced is not None and (announced.size, announced.mtime_ns) == (
+        sighting.identity.size,
+        sighting.identity.mtime_ns,
+    )
+    return renamed or (trace.flocked and sighting.record is not None)
 
 
 def needs_probe(sighting: Sighting, role: Role) -> bool:

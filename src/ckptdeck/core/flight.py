@@ -31,6 +31,8 @@ class Trace:
     writer: Writer | None = None
     held: bool | None = None
     """Somebody on this host has it open for writing; None when that cannot be told."""
+    flocked: bool = False
+    """It is held under an exclusive flock, as our publishers hold their inode until its record is written."""
 
 
 UNTRACED = Trace()
@@ -46,11 +48,10 @@ def find_traces(host: Host, files: Iterable[tuple[str, Member]]) -> dict[tuple[i
     for key, path in paths.items():
         writer = writers.get(key)
         traces[key] = Trace(writer, True if writer is not None else _held(host.fs, path, key))
-    if any(trace.held is None for trace in traces.values()):
-        locked = _flocked(host.fs)
-        for key in locked & traces.keys():
-            if traces[key].held is None:
-                traces[key] = Trace(None, True)
+    if any(trace.held is not False for trace in traces.values()):
+        for key in _flocked(host.fs) & traces.keys():
+            trace = traces[key]
+            traces[key] = Trace(trace.writer, trace.held is not False, flocked=True)
     return traces
 
 
