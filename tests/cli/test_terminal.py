@@ -17,6 +17,12 @@ class Screen(io.StringIO):
         return True
 
 
+def written(stream: object) -> str:
+    """What was written to a stream of these tests."""
+    assert isinstance(stream, io.StringIO)
+    return stream.getvalue()
+
+
 def terminal(answer: str = "", **changes: object) -> Terminal:
     streams = {"stdin": Screen(answer), "stdout": Screen(), "stderr": Screen(), "environ": {}}
     return Terminal(**{**streams, **changes})  # type: ignore[arg-type]
@@ -26,7 +32,7 @@ def terminal(answer: str = "", **changes: object) -> Terminal:
 def test_yes_goes_on(answer: str) -> None:
     asked = terminal(answer)
     asked.confirm("Do it?", "ckptdeck x --yes")
-    assert asked.stderr.getvalue() == "Do it? [y/N] "  # type: ignore[attr-defined]
+    assert written(asked.stderr) == "Do it? [y/N] "
 
 
 @pytest.mark.parametrize("answer", ["", "\n", "n\n", "yeah\n"])
@@ -56,14 +62,14 @@ def test_with_json_only_the_document_reaches_stdout() -> None:
     json_only.say("text")
     json_only.say_exactly(b"bytes")
     json_only.document({"schema": "x"})
-    assert json_only.stdout.getvalue() == '{\n  "schema": "x"\n}\n'  # type: ignore[attr-defined]
+    assert written(json_only.stdout) == '{\n  "schema": "x"\n}\n'
 
 
 def test_quiet_silences_notes_but_no_warning() -> None:
     quiet = terminal(quiet=True)
     quiet.note("by the way")
     quiet.warn("look out")
-    assert quiet.stderr.getvalue() == "warning: look out\n"  # type: ignore[attr-defined]
+    assert written(quiet.stderr) == "warning: look out\n"
     assert not quiet.progress_to_person
 
 
