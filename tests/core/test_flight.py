@@ -158,7 +158,7 @@ def test_without_leases_the_table_of_locks_tells(tmp_path: Path, path: Path) -> 
         assert traced(tmp_path / "1", path, leases=False) == UNTOLD
         fcntl.flock(file, fcntl.LOCK_EX)
         locked = traced(tmp_path / "2", path, leases=False)
-    assert (locked.held, locked.flocked) == (True, True)
+        assert (locked.held, locked.flocked) == (True, True)
         assert traced(tmp_path / "3", path, leases=None) == UNTOLD
 
 
