@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ckptdeck.core.amounts import size_text
-from ckptdeck.core.guards import Guard, blocks_reading, in_flight, side_not_usable
+from ckptdeck.core.guards import Guard, blocks_reading, in_flight, side_not_usable, symlink
 from ckptdeck.core.plans.items import choose_rows, does, in_order, stays, stopped
 from ckptdeck.core.plans.plan import Act, Plan, PlanItem, Refusal
 from ckptdeck.core.quantities import counted
@@ -58,7 +58,10 @@ def adopt_row(row: Step, survey: Survey, wish: Wish) -> tuple[PlanItem, ...]:
         checkpoint = row.on(role)
         if checkpoint is None or checkpoint.state in NOT_THERE:
             continue
-        if checkpoint.state is State.RETIRED:
+        link = symlink(checkpoint)
+        if link is not None:
+            items.append(stopped(checkpoint, role, link))
+        elif checkpoint.state is State.RETIRED:
             items.append(stays(checkpoint, role, "retired by `ckptdeck rollback`"))
         elif checkpoint.sighting.record is not None and checkpoint.state is not State.CHANGED:
             items.append(stays(checkpoint, role, _recorded(checkpoint)))

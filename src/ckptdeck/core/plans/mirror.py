@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from ckptdeck.core.amounts import size_text
 from ckptdeck.core.guards import Guard, blocks_reading, in_flight, live_writer, protects, side_not_usable
+from ckptdeck.core.guards import foreign as is_foreign
 from ckptdeck.core.guards import symlink as is_symlink
 from ckptdeck.core.guards import unreadable as cannot_be_read
 from ckptdeck.core.plans.items import (
@@ -121,6 +122,9 @@ def _no_source(row: Step, copy: Checkpoint | None) -> str:
 
 def _source_refusal(source: Checkpoint, copy: Checkpoint | None, survey: Survey) -> Refusal | None:
     """Why the primary's copy may not be read as the good one."""
+    refusal = is_symlink(source)
+    if refusal is not None:
+        return refusal
     name = shell_word(source.name)
     if source.state in BAD:
         remedy = f"; `ckptdeck repair {name}` takes the mirror's" if copy and copy.state is State.VERIFIED else ""
@@ -158,7 +162,7 @@ def _fresh_copy(row: Step, source: Checkpoint, copy: Checkpoint | None, mirror: 
 def _beside(row: Step, source: Checkpoint, copy: Checkpoint, survey: Survey, wish: Wish) -> PlanItem:
     """Something has the name on the mirror already."""
     name = shell_word(copy.name)
-    refusal = is_symlink(copy) or cannot_be_read(copy) or live_writer(copy)
+    refusal = is_symlink(copy) or is_foreign(copy) or cannot_be_read(copy) or live_writer(copy)
     if refusal is not None:
         return stopped(copy, Role.MIRROR, refusal)
     if row.verdict is Verdict.DIVERGED:
