@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from tests.crash.faults import Call, FaultyFileSystem, Killed
+from tests.crash.faults import CHANGES, Call, FaultyFileSystem, Killed
 
 Work = Callable[[FaultyFileSystem], object]
 
+_ON_NAMES = frozenset(
+    {"open", "create", "rename", "rename_no_replace", "link", "unlink", "lstat", "list_directory", "read_link"}
+)
 _PATIENCE = 30.0
 """Seconds after which an actor that neither pauses nor ends is called hung."""
 
@@ -30,13 +34,13 @@ class Schedule:
 class Actor:
     """One thread of work that pauses before its shared calls."""
 
-    def __init__(self, work: Work, is_shared: Callable[[Call], bool]) -> None:
+    def __init__(self, work: Work, pauses_at: Callable[[Call], bool]) -> None:
         self.fs = FaultyFileSystem(before=self._before)
         self.error: BaseException | None = None
         self.result: object = None
         self.done = False
         self._work = work
-        self._is_shared = is_shared
+        self._pauses_at = pauses_at
         self._budget: int | None = 0
         self._doomed = False
         self._go = threading.Semaphore(0)
@@ -68,7 +72,7 @@ class Actor:
         self._paused.release()
 
     def _before(self, call: Call) -> None:
-        if not self._is_shared(call):
+        if not self._pauses_at(call):
             return
         if self._budget == 0:
             self._paused.release()
@@ -80,9 +84,9 @@ class Actor:
             self._budget -= 1
 
 
-def play(works: tuple[Work, Work], schedule: Schedule, is_shared: Callable[[Call], bool]) -> tuple[Actor, Actor]:
-    """Runs both to their end under `schedule`."""
-    actors = (Actor(works[0], is_shared), Actor(works[1], is_shared))
+def play(works: tuple[Work, Work], schedule: Schedule, pauses_at: Callable[[Call], bool]) -> tuple[Actor, Actor]:
+    """Runs both to their end under `schedule`, switching before calls that `pauses_at` picks."""
+    actors = (Actor(works[0], pauses_at), Actor(works[1], pauses_at))
     first, other = actors[schedule.first], actors[1 - schedule.first]
     first.advance(schedule.lead)
     other.advance(schedule.answer)
@@ -94,10 +98,29 @@ def play(works: tuple[Work, Work], schedule: Schedule, is_shared: Callable[[Call
 
 
 def shared_paths(logs: tuple[Sequence[Call], Sequence[Call]]) -> frozenset[str]:
-    """Paths that both touch and at least one changes: only there does the order of two calls matter."""
-    touched = [{path for call in log for path in call.paths} for log in logs]
-    changed = {path for log in logs for call in log if call.changes for path in call.paths}
+    """Paths that both look at or change and at least one changes: only there does the order of two calls matter."""
+    touched = [{path for call in log for path in _touched(call)} for log in logs]
+    changed = {path for log in logs for call in log for path in _changed(call)}
     return frozenset(touched[0] & touched[1] & changed)
+
+
+def is_shared(call: Call, shared: frozenset[str]) -> bool:
+    return not shared.isdisjoint(_touched(call))
+
+
+def _touched(call: Call) -> frozenset[str]:
+    """What a call on names sees or changes. Nobody writes into a file another one reads, so calls on descriptors
+    are private; a lock is not."""
+    if call.name in _ON_NAMES:
+        return frozenset(call.paths) | _changed(call)
+    return frozenset(call.paths) if call.name == "try_lock" else frozenset()
+
+
+def _changed(call: Call) -> frozenset[str]:
+    """A name that comes or goes also changes the listing of its directory."""
+    if call.name not in _ON_NAMES & CHANGES:
+        return frozenset(call.paths) if call.name == "try_lock" else frozenset()
+    return frozenset(call.paths) | {os.path.dirname(path) for path in call.paths}
 
 
 def schedules(shared_calls: tuple[int, int], *, stride: int = 1) -> Iterator[Schedule]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 from collections.abc import Sequence
@@ -70,12 +71,14 @@ def _excused(sandbox: Sandbox, role: Role, *, any_record: bool) -> dict[str, fro
     """Contents that need not be those of the record: known damage, and saves whose record could not be written."""
     legal = sandbox.legal[role]
     outdated = legal.keys() if any_record else sandbox.unrecorded & legal.keys()
-    return {**sandbox.bad[role], **{name: legal[name] for name in outdated}}
+    bad = sandbox.bad[role]
+    return {name: bad.get(name, frozenset()) | legal.get(name, frozenset()) for name in {*bad, *outdated}}
 
 
 def bookkeeping_failed(log: Sequence[Call]) -> bool:
     """A call on a control directory failed: a save then goes on and says that its record may be the old one."""
-    return any(call.error is not None and any(".ckptdeck/" in path for path in call.paths) for call in log)
+    failed = [call for call in log if call.error not in (None, errno.ENOENT)]
+    return any(".ckptdeck/" in path for call in failed for path in call.paths)
 
 
 def unconverged(workload: Workload, sandbox: Sandbox, *, any_record: bool = False) -> list[str]:

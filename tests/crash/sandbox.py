@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -52,6 +54,9 @@ class Sandbox:
     unrecorded: set[str] = field(default_factory=set)
     """Names whose record could not be written: the save was told so, and the record may be the old one."""
 
+    _saving: list[set[str]] = field(default_factory=list)
+    """For each save under way, the contents that were saved since it began."""
+
     @classmethod
     def fresh(cls, base: Path) -> Sandbox:
         sandbox = cls(base)
@@ -83,6 +88,23 @@ class Sandbox:
         )
 
     # --- what is promised
+
+    @contextlib.contextmanager
+    def saving(self, role: Role, name: str, data: bytes) -> Iterator[None]:
+        """A save of `data` goes on in the block. When it ends well, `data` is there, or what was saved meanwhile."""
+        digest = digest_of(data)
+        meanwhile = {digest}
+        for digests in self._saving:
+            digests.add(digest)
+            meanwhile |= digests
+        self._saving.append(meanwhile)
+        self.allow(role, name, data)
+        try:
+            yield
+        finally:
+            self._saving.remove(meanwhile)
+        self.acknowledge(role, name, data)
+        self.kept[role][name] = frozenset(meanwhile)
 
     def promise(self, role: Role) -> Promise:
         legal = {

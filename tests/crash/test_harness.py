@@ -5,13 +5,15 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from ckptdeck.core.filesystem import FileSystem, write_all
-from tests.crash.actors import Schedule, play, schedules, shared_paths
+from tests.crash.actors import Schedule, is_shared, play, schedules, shared_paths
 from tests.crash.faults import (
+    Call,
     Fail,
     FaultyFileSystem,
     Kill,
@@ -163,7 +165,7 @@ def test_schedules_find_a_race_between_check_and_use(tmp_path: Path) -> None:
     for number, schedule in enumerate(schedules((2, 2))):
         target = str(tmp_path / str(number))
         works = (_Careless(target, b"1"), _Careless(target, b"2"))
-        actors = play(works, schedule, lambda call, target=target: target in call.paths)
+        actors = play(works, schedule, partial(_touches, target))
         if not schedule.crash and all(actor.result for actor in actors):
             lost.append(schedule)
     assert Schedule(0, 1, 2) in lost
@@ -175,7 +177,12 @@ def test_shared_paths_are_those_that_matter(tmp_path: Path) -> None:
     logs = (record_calls(_Careless(target, b"1")), record_calls(_look_at(target)))
 
     assert shared_paths(logs) == {target}
+    assert [is_shared(call, shared_paths(logs)) for call in logs[0]] == [True, True, False]
     assert not shared_paths((logs[1], logs[1]))
+
+
+def _touches(path: str, call: Call) -> bool:
+    return path in call.paths
 
 
 def _look_at(path: str) -> Callable[[FaultyFileSystem], object]:

@@ -7,6 +7,7 @@ a device without a volatile cache would hold at that instant (T3). Root and loop
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import fcntl
 import os
 import shutil
@@ -25,6 +26,7 @@ DROP_LOG = 2
 FLUSH_LOG = 1
 """Shut down with the metadata log written and the data not: the nastiest legal order."""
 
+_libc = ctypes.CDLL(None, use_errno=True)
 _FICLONE = 0x40049409
 _FS_IOC_SHUTDOWN = 0x8004587D
 _CAP_SYS_ADMIN = 21
@@ -66,14 +68,22 @@ class Volume:
 
     def snapshot(self, target: Path) -> None:
         """Freezes the image as it is now into `target`, on the same outer volume."""
-        with open(self.image, "rb") as source, open(target, "wb") as copy:
-            fcntl.ioctl(copy.fileno(), _FICLONE, source.fileno())
+        _clone(self.image, target)
 
     def written(self) -> tuple[str, ...]:
         """Changes whenever the device was written to; two snapshots with the same value are the same image."""
         fields = Path(f"/sys/block/{Path(self.device).name}/stat").read_text(encoding="ascii").split()
         writes, sectors, in_flight = fields[4], fields[6], fields[8]
         return writes, sectors, in_flight
+
+    def sync(self) -> None:
+        """Everything written so far is on the device."""
+        fd = os.open(self.root, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            if _libc.syncfs(fd) != 0:
+                raise OSError(ctypes.get_errno(), "syncfs")
+        finally:
+            os.close(fd)
 
     def shut_down(self, how: int) -> None:
         """The file system stops at once; `how` is DROP_LOG or FLUSH_LOG (T2)."""
@@ -113,13 +123,24 @@ class Bench:
         self._count += 1
         return self._root / f"{self._count}-{stem}"
 
-    @contextlib.contextmanager
-    def volume(self, fs_type: str) -> Iterator[Volume]:
-        """A fresh, mounted volume."""
+    def image(self, fs_type: str) -> Path:
+        """A fresh file system, not mounted."""
         image = self.path(f"{fs_type}.img")
         with open(image, "wb") as file:
             file.truncate(_INNER_SIZE[fs_type])
         _run(*_MKFS[fs_type], str(image))
+        return image
+
+    def copy(self, image: Path) -> Path:
+        """A reflinked copy of an image."""
+        copy = self.path(image.name.partition("-")[2])
+        _clone(image, copy)
+        return copy
+
+    @contextlib.contextmanager
+    def volume(self, fs_type: str) -> Iterator[Volume]:
+        """A fresh, mounted volume."""
+        image = self.image(fs_type)
         with self.mounted(image, fs_type) as volume:
             yield volume
         image.unlink()
@@ -165,6 +186,11 @@ def thin_volume(directory: Path, fs_type: str, *, memory: int, promised: int) ->
             _detach(device)
     finally:
         _unmount(backing)
+
+
+def _clone(source: Path, target: Path) -> None:
+    with open(source, "rb") as reader, open(target, "wb") as writer:
+        fcntl.ioctl(writer.fileno(), _FICLONE, reader.fileno())
 
 
 def _attach(image: Path) -> str:

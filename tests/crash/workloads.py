@@ -80,34 +80,36 @@ def save(
     replace: bool = False,
     readback: bool = False,
     seeking: bool = False,
+    pid: int = 1,
 ) -> None:
     """A trainer's save: in pieces, or back and forth as zip and HDF5 writers do it."""
-    sandbox.allow(role, name, data)
     intent = Intent(name, step=810, replace=replace, readback=readback)
-    with publish(machine(fs), sandbox.found(fs, role), intent) as (stream, result):
-        if seeking:
-            stream.write(bytes(PIECE))
-            stream.write(data[PIECE:])
-            stream.seek(0)
-            stream.write(data[:PIECE])
-        else:
-            for start in range(0, len(data), PIECE):
-                stream.write(data[start : start + PIECE])
-    sandbox.acknowledge(role, name, data)
-    if any(warning.code == "unrecorded" for warning in result.warnings):
-        sandbox.unrecorded.add(name)
+    with sandbox.saving(role, name, data):
+        with publish(machine(fs, pid=pid), sandbox.found(fs, role), intent) as (stream, result):
+            if seeking:
+                stream.write(bytes(PIECE))
+                stream.write(data[PIECE:])
+                stream.seek(0)
+                stream.write(data[:PIECE])
+            else:
+                for start in range(0, len(data), PIECE):
+                    stream.write(data[start : start + PIECE])
+        if any(warning.code == "unrecorded" for warning in result.warnings):
+            sandbox.unrecorded.add(name)
 
 
-def carry_out(fs: FileSystem, sandbox: Sandbox, make_plan: Callable[[Survey], Plan], *, hours: int = 0) -> None:
-    """Survey, plan, apply, as a command does it. Raises Unfinished unless every item was done."""
-    host = machine(fs, hours=hours)
+def carry_out(
+    fs: FileSystem, sandbox: Sandbox, make_plan: Callable[[Survey], Plan], *, hours: int = 0, pid: int = 1
+) -> None:
+    """Survey, plan, apply, as a command does it. Raises Unfinished unless something was planned and all of it done."""
+    host = machine(fs, hours=hours, pid=pid)
     pair = sandbox.pair(fs)
     plan = make_plan(take_survey(host, pair, DEFAULT_POLICY))
     result = apply(host, pair, DEFAULT_POLICY, plan)
     if result.exit_code:
         raise Unfinished(result.exit_code, "; ".join(item.text for item in result.results))
-    if not plan.acting and any(item.guard for item in plan.items):
-        raise Unfinished(4, "; ".join(item.reason for item in plan.items))
+    if not plan.acting:
+        raise Unfinished(0, "nothing to do: " + "; ".join(item.reason for item in plan.items))
 
 
 def foreign_file(sandbox: Sandbox, data: bytes, *, role: Role = Role.PRIMARY) -> None:
@@ -222,9 +224,16 @@ WORKLOADS = PUBLISHES + PLANNED
 def act_again(workload: Workload, sandbox: Sandbox) -> None:
     """The same work once more after recovery, on a machine that is well again: now it has to come through.
 
-    A save that had got its name after all finds it taken. A repair that had set the bad copy aside is a mirror.
+    A save that had got its name after all finds it taken. A repair that had set the bad copy aside is a mirror. What
+    recovery had finished is not planned again.
     """
     with contextlib.suppress(Refused):
-        workload.act(FileSystem(), sandbox)
+        try:
+            workload.act(FileSystem(), sandbox)
+        except Unfinished as unfinished:
+            if unfinished.exit_code:
+                raise
     if workload.copies:
-        mirror(FileSystem(), sandbox)
+        with contextlib.suppress(Unfinished):
+            mirror(FileSystem(), sandbox)
+        sandbox.acknowledge(Role.MIRROR, NAME, OLD)

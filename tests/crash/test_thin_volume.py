@@ -1,0 +1,55 @@
+"""A volume that accepts every write and cannot keep it: only fsync tells (T4)."""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+
+import pytest
+
+from ckptdeck.core.checkpoint_set import CheckpointSet
+from ckptdeck.core.errors import CkptdeckError
+from ckptdeck.core.filesystem import FileSystem
+from ckptdeck.core.publish import Intent, publish
+from ckptdeck.core.states import Role
+from tests.crash.faults import FaultyFileSystem, fsync_offences
+from tests.crash.figures import count
+from tests.crash.sandbox import Sandbox, machine
+from tests.crash.volumes import FILE_SYSTEMS, thin_volume, why_no_volumes
+
+MIB = 1 << 20
+MEMORY = {"ext4": 40 * MIB, "xfs": 100 * MIB, "btrfs": 40 * MIB}
+PROMISED = {"ext4": 256 * MIB, "xfs": 320 * MIB, "btrfs": 256 * MIB}
+"""What the volume says it has; MEMORY is what it has. xfs wants at least 300 MiB and writes its log into them."""
+NAME = "step_1.pt"
+
+
+@pytest.mark.parametrize("fs_type", FILE_SYSTEMS)
+def test_what_only_fsync_refuses_gets_no_name(tmp_path: Path, fs_type: str) -> None:
+    reason = why_no_volumes(fs_type)
+    if reason:
+        pytest.skip(reason)
+    with thin_volume(tmp_path, fs_type, memory=MEMORY[fs_type], promised=PROMISED[fs_type]) as root:
+        sandbox = Sandbox.fresh(root / "pair")
+        fs = FaultyFileSystem()
+        target = sandbox.found(FileSystem(), Role.PRIMARY)
+        with pytest.raises(CkptdeckError) as told:
+            _save(fs, target, MEMORY[fs_type] // MIB + 20)
+        names = os.listdir(sandbox.root(Role.PRIMARY))
+
+    refused = [call for call in fs.log if call.name == "fsync" and call.error is not None]
+    assert refused, "the volume was not thin enough"
+    assert refused[0].paths[0].endswith(".part")
+    assert refused[0].error in (errno.ENOSPC, errno.EIO)
+    assert told.value.exit_code in (6, 7)
+    assert NAME not in names
+    assert not fsync_offences(fs.log)
+    count("thin volumes refused")
+
+
+def _save(fs: FileSystem, target: CheckpointSet, mebibytes: int) -> None:
+    piece = os.urandom(MIB)
+    with publish(machine(fs), target, Intent(NAME)) as (stream, _):
+        for _ in range(mebibytes):
+            stream.write(piece)
