@@ -1,15 +1,17 @@
 """Markers by directory, and the skips a run may have.
 
-A test that needs root, loop devices, strace or tmux skips elsewhere with a reason. On a machine that has them a skip
-would be a proof that silently stopped being one, so there it fails the run.
+A test that needs root, loop devices, a tool or a library skips elsewhere with a reason. On a machine that has them a
+skip would be a proof that silently stopped being one, so there it fails the run.
 """
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -30,13 +32,27 @@ class ExpectedSkip:
     runs_here: Callable[[], bool]
 
 
+def _installed(module: str) -> Callable[[], bool]:
+    return lambda: find_spec(module) is not None
+
+
+def _on_path(tool: str) -> Callable[[], bool]:
+    return lambda: shutil.which(tool) is not None
+
+
 EXPECTED_SKIPS = (
     ExpectedSkip("tests/crash/test_naive_writers.py::*", "root and loop devices", may_mount),
     ExpectedSkip("tests/crash/test_power_cut.py::*", "root and loop devices", may_mount),
     ExpectedSkip("tests/crash/test_thin_volume.py::*", "root and loop devices", may_mount),
-    ExpectedSkip("tests/crash/test_syscalls.py::*", "strace", lambda: shutil.which("strace") is not None),
-    ExpectedSkip("tests/terminal/*", "tmux", lambda: shutil.which("tmux") is not None),
+    ExpectedSkip("tests/crash/test_syscalls.py::*", "strace", _on_path("strace")),
+    ExpectedSkip("tests/terminal/*", "tmux", _on_path("tmux")),
+    ExpectedSkip("tests/cli/test_export.py::*", "xxhsum", _on_path("xxhsum")),
+    ExpectedSkip("tests/integrations/*", "torch", _installed("torch")),
+    ExpectedSkip("tests/test_library.py::*h5py*", "h5py", _installed("h5py")),
+    ExpectedSkip("tests/*safetensors*", "safetensors", _installed("safetensors")),
+    ExpectedSkip("tests/monitor/test_io_priority.py::*", "an x86-64 kernel", lambda: os.uname().machine == "x86_64"),
 )
+"""Everything that may be skipped at all; a skip that is not in here fails the run wherever it happens."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -52,8 +68,9 @@ def pytest_runtest_makereport(
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     report = yield
     if report.skipped and not hasattr(report, "wasxfail"):
-        listed = [skip for skip in EXPECTED_SKIPS if fnmatchcase(item.nodeid, skip.tests)]
-        if any(skip.runs_here() for skip in listed):
+        excuses = [skip for skip in EXPECTED_SKIPS if fnmatchcase(item.nodeid, skip.tests)]
+        if not excuses or any(skip.runs_here() for skip in excuses):
+            needs = ", ".join(skip.needs for skip in excuses) or "not in EXPECTED_SKIPS of tests/conftest.py"
             report.outcome = "failed"
-            report.longrepr = f"{item.nodeid} skipped where it has to run ({listed[0].needs}): {call.excinfo}"
+            report.longrepr = f"{item.nodeid} skipped where it has to run ({needs}): {call.excinfo}"
     return report
