@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -161,6 +162,15 @@ def test_a_side_that_is_not_mounted_is_7(deck: Deck) -> None:
     assert ran.document["sides"]["mirror"]["condition"] == "not-mounted"
     deck.mirror.mkdir()
     assert deck.run("status", deck.primary).code == 7, "an empty mount point is no mirror"
+
+
+def test_two_control_directories_are_7_for_every_command(deck: Deck) -> None:
+    deck.recorded("step_0810.pt")
+    shutil.copytree(deck.control, deck.primary / ".ckptdeck")
+    for words in (["status"], ["mirror", "--yes"], ["pin", "step_0810.pt"], ["export"], ["resume"]):
+        ran = deck.run(*words, deck.primary, deck.mirror)
+        assert ran.code == 7, words
+        assert str(deck.control) in ran.out + ran.err
 
 
 def test_a_damaged_record_is_a_finding(deck: Deck) -> None:

@@ -13,7 +13,7 @@ from ckptdeck.cli.terminal import Terminal
 from ckptdeck.core.apply import apply, error_of_refusal
 from ckptdeck.core.errors import UsageError, VolumeSuspect
 from ckptdeck.core.plans.plan import Act, ItemResult, Outcome, Plan, PlanItem, PlanResult
-from ckptdeck.core.quantities import counted
+from ckptdeck.core.amounts import counted
 from ckptdeck.core.safe_text import visible
 from ckptdeck.core.states import Role
 from ckptdeck.core.survey import Survey
@@ -68,8 +68,7 @@ def carry_out(session: Session, plan: Plan, *, confirmed: bool) -> PlanResult:
         return _nothing(plan)
     require_changeable(session.pair, plan.action)
     if not confirmed:
-        for line in text.plan_lines(plan):
-            terminal.note(line)
+        terminal.lay_before(text.plan_lines(plan))
         mirror = session.pair.mirror
         line = command_line(plan, session.pair.primary.root, None if mirror is None else mirror.root)
         terminal.confirm(f"Do this ({plan.action}, {counted(len(plan.acting), 'item')})?", f"{line} --yes")

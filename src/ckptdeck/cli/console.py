@@ -33,7 +33,13 @@ def run(arguments: argparse.Namespace, terminal: Terminal, _interruption: Interr
     # The screen belongs to the console: what the core warns of must not be written over it.
     logging.getLogger("ckptdeck").addHandler(logging.NullHandler())
     engine = LiveEngine(this_host(), selection.primary, selection.mirror)
-    return run_console(engine, read_only=arguments.read_only, mouse=user.mouse and not arguments.no_mouse)
+    return run_console(
+        engine,
+        read_only=arguments.read_only,
+        mouse=user.mouse and not arguments.no_mouse,
+        start_locked=user.start_locked,
+        theme=user.theme,
+    )
 
 
 def _require_terminal(terminal: Terminal, *, instead: str) -> None:

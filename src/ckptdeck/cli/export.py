@@ -58,15 +58,15 @@ def run(arguments: argparse.Namespace, terminal: Terminal, interruption: Interru
 def _require_manifest(side: Side) -> None:
     inventory = side.inventory
     where = f"The {side.role} {visible(inventory.root)}"
-    if not inventory.condition.readable:
-        raise VolumeSuspect(f"{where} is {inventory.condition.value.replace('-', ' ')}", why=inventory.why)
-    if inventory.condition is not Condition.OK:
+    if inventory.condition is Condition.UNINITIALISED:
         raise Refused(
             f"{where} has no manifest",
             guard=inventory.condition.value,
-            why=inventory.why or "It was never initialised",
+            why="It was never initialised",
             next_step="`ckptdeck init` makes it a set, `ckptdeck adopt` records what is there",
         )
+    if inventory.condition is not Condition.OK:
+        raise VolumeSuspect(f"{where} is {inventory.condition.value.replace('-', ' ')}", why=inventory.why)
 
 
 def _records(side: Side) -> list[Record]:

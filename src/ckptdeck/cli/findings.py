@@ -11,14 +11,14 @@ VOLUME = 7
 
 
 def exit_code_of(survey: Survey) -> int:
-    """7 when a side cannot be believed, 1 when something needs a person, else 0.
+    """7 when a side cannot be read or is not for certain the set it should be, 1 when something needs a person, else 0.
 
     Candidates, foreign names, removed copies, a lagging mirror and unsafe writes are no findings.
     """
     conditions = {side.inventory.condition for side in survey.sides}
-    if not all(condition.readable for condition in conditions):
+    if not conditions <= {Condition.OK, Condition.UNINITIALISED}:
         return VOLUME
-    if Condition.TWO_CONTROLS in conditions or any(map(_has_finding, survey.sides)):
+    if any(map(_has_finding, survey.sides)):
         return FOUND
     if any(step.verdict is Verdict.DIVERGED for step in survey.steps):
         return FOUND

@@ -17,7 +17,7 @@ from ckptdeck.core.amounts import size_text
 from ckptdeck.core.checkpoint_set import POLICY, CheckpointSet
 from ckptdeck.core.errors import UsageError
 from ckptdeck.core.initialise import Initialised, initialise
-from ckptdeck.core.quantities import counted
+from ckptdeck.core.amounts import counted
 from ckptdeck.core.safe_text import json_name, visible
 from ckptdeck.core.sighting import Checkpoint
 from ckptdeck.core.states import CANDIDATES, NOT_THERE, State

@@ -125,8 +125,6 @@ def _require_changeable(checkpoint_set: CheckpointSet, pair: Pair, command: str)
                 why=f"`ckptdeck {command}` keeps its records there; look-only commands and --dry-run work without",
                 next_step=f"Run `ckptdeck init {words}` once",
             )
-        case Condition.TWO_CONTROLS:
-            raise Refused(f"{where} has two control directories", guard="two-controls", why=checkpoint_set.why)
         case condition:
             raise VolumeSuspect(
                 f"{where} is {condition.value.replace('-', ' ')}",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, TextIO
 
 from ckptdeck.core.errors import Refused
@@ -101,6 +101,11 @@ class Terminal:
         self._write(self.stderr, json.dumps(document) + "\n")
 
     # --- questions
+
+    def lay_before(self, lines: Iterable[str]) -> None:
+        """What a person is about to be asked about; on stderr like the question, also with --quiet."""
+        for line in lines:
+            self._write(self.stderr, line + "\n")
 
     def confirm(self, question: str, retry: str) -> None:
         """Asks a person. Raises Refused when there is none, or when the answer is not yes.

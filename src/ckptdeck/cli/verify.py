@@ -20,7 +20,7 @@ from ckptdeck.cli.terminal import Terminal
 from ckptdeck.core.errors import Cancelled, CkptdeckError, VolumeSuspect
 from ckptdeck.core.notation import parse_age, parse_rate
 from ckptdeck.core.progress import Effort
-from ckptdeck.core.quantities import counted
+from ckptdeck.core.amounts import counted
 from ckptdeck.core.sighting import Checkpoint
 from ckptdeck.core.states import FINDINGS, NOT_THERE, Role, State
 from ckptdeck.core.survey import Survey

@@ -20,12 +20,13 @@ from ckptdeck.core.plans.repair import plan_repair
 from ckptdeck.core.progress import UNHURRIED, Effort
 from ckptdeck.core.safe_text import shell_word, visible
 from ckptdeck.core.sighting import Checkpoint
-from ckptdeck.core.states import BAD, CANDIDATES, NOT_THERE, FlightState, Role, State
+from ckptdeck.core.states import BAD, CANDIDATES, NOT_THERE, Condition, FlightState, Role, State
 from ckptdeck.core.survey import ResumePoint, Side, Step, Survey
 from ckptdeck.core.times import is_quiet
 from ckptdeck.core.verify import verify_one
 
 Warn = Callable[[str], None]
+_BELIEVED = frozenset({Condition.OK, Condition.UNINITIALISED})
 _TRACES = frozenset({"damaged-record", "pointer"})
 """Warnings of a scan that show that something was saved once."""
 _TOLD = 5
@@ -96,8 +97,8 @@ class _Search:
 
     @property
     def blind(self) -> tuple[Side, ...]:
-        """Sides whose listing cannot be believed."""
-        return tuple(side for side in self.sides if not side.inventory.condition.readable)
+        """Sides that cannot be read, or whose records are not for certain their own."""
+        return tuple(side for side in self.sides if side.inventory.condition not in _BELIEVED)
 
     def find(self) -> ResumePoint | None:
         for row in self.survey.steps:

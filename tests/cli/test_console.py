@@ -1,0 +1,75 @@
+"""What the console and the demo are started with; what they do then is tested where they live."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import ckptdeck.demo.run
+import ckptdeck.tui.app
+from ckptdeck.cli import main as entry
+from ckptdeck.cli.terminal import Terminal
+from ckptdeck.demo.run import DemoOptions
+from ckptdeck.monitor.engine import LiveEngine
+from tests.cli.deck import Deck
+from tests.cli.test_terminal import Screen
+
+
+@pytest.fixture
+def started(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+    """Every start of the console, instead of a console."""
+    starts: list[dict[str, Any]] = []
+
+    def run_console(engine: LiveEngine, **options: object) -> int:
+        starts.append({"primary": engine.snapshot().primary, "mirror": engine.snapshot().mirror, **options})
+        return 0
+
+    def on_screen(**options: Any) -> Terminal:
+        return Terminal(stdin=Screen(), stdout=Screen(), stderr=Screen(), **options)
+
+    monkeypatch.setattr(ckptdeck.tui.app, "run_console", run_console)
+    monkeypatch.setattr(entry, "Terminal", on_screen)
+    return starts
+
+
+def test_bare_directories_are_the_console(deck: Deck, started: list[dict[str, Any]]) -> None:
+    assert deck.run(deck.primary, deck.mirror).code == 0
+    assert started == [
+        {
+            "primary": str(deck.primary),
+            "mirror": str(deck.mirror),
+            "read_only": False,
+            "mouse": True,
+            "start_locked": True,
+            "theme": None,
+        }
+    ]
+
+
+def test_options_beat_the_user_s_file(deck: Deck, started: list[dict[str, Any]], tmp_path: Path) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text('[console]\ntheme = "night"\nstart_locked = false\nmouse = true\n')
+    assert deck.run("console", deck.primary, "--read-only", "--no-mouse", "--config", file).code == 0
+    (start,) = started
+    assert (start["read_only"], start["mouse"], start["start_locked"], start["theme"]) == (True, False, False, "night")
+
+
+def test_json_asks_for_a_document_the_console_has_not(deck: Deck, started: list[dict[str, Any]]) -> None:
+    assert deck.run(deck.primary, "--json").code == 2
+    assert started == []
+
+
+def test_the_demo_gets_what_was_asked_for(deck: Deck, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[DemoOptions] = []
+
+    def run(options: DemoOptions) -> int:
+        asked.append(options)
+        return 0
+
+    monkeypatch.setattr(ckptdeck.demo.run, "run", run)
+    assert deck.run("demo").code == 0
+    assert deck.run("demo", "--interval", "2s", "--size", "1MB", "--keep", "--json").code == 0
+    assert asked == [DemoOptions(), DemoOptions(keep=True, interval=2.0, size=1_000_000, as_json=True)]
+    assert deck.run("demo", "--size", "1TB").code == 2
