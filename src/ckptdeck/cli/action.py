@@ -10,10 +10,10 @@ from ckptdeck.cli import json_output, text
 from ckptdeck.cli.plan_file import SavedPlan, read_plan_file, restrict
 from ckptdeck.cli.session import Session, require_changeable
 from ckptdeck.cli.terminal import Terminal
+from ckptdeck.core.amounts import counted
 from ckptdeck.core.apply import apply, error_of_refusal
 from ckptdeck.core.errors import UsageError, VolumeSuspect
 from ckptdeck.core.plans.plan import Act, ItemResult, Outcome, Plan, PlanItem, PlanResult
-from ckptdeck.core.amounts import counted
 from ckptdeck.core.safe_text import visible
 from ckptdeck.core.states import Role
 from ckptdeck.core.survey import Survey

@@ -13,11 +13,10 @@ from ckptdeck.cli.arguments import add_selection, is_directory_word, select
 from ckptdeck.cli.interruption import Interruption
 from ckptdeck.cli.session import Session, open_session
 from ckptdeck.cli.terminal import Terminal
-from ckptdeck.core.amounts import size_text
+from ckptdeck.core.amounts import counted, size_text
 from ckptdeck.core.checkpoint_set import POLICY, CheckpointSet
 from ckptdeck.core.errors import UsageError
 from ckptdeck.core.initialise import Initialised, initialise
-from ckptdeck.core.amounts import counted
 from ckptdeck.core.safe_text import json_name, visible
 from ckptdeck.core.sighting import Checkpoint
 from ckptdeck.core.states import CANDIDATES, NOT_THERE, State

@@ -6,9 +6,8 @@ import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from ckptdeck.cli.terminal import Terminal
-from ckptdeck.core.amounts import part_of_text, size_text, span_text
+from ckptdeck.core.amounts import counted, part_of_text, size_text, span_text
 from ckptdeck.core.plans.plan import ItemResult, Outcome, Plan, PlanItem, PlanResult
-from ckptdeck.core.amounts import counted
 from ckptdeck.core.safe_text import visible
 from ckptdeck.core.sighting import Checkpoint, InFlight
 from ckptdeck.core.states import BAD, Condition, FlightState, Role, State, Verdict

@@ -17,10 +17,10 @@ from ckptdeck.cli.interruption import Interruption
 from ckptdeck.cli.json_output import verify_document
 from ckptdeck.cli.session import Session, open_session
 from ckptdeck.cli.terminal import Terminal
+from ckptdeck.core.amounts import counted
 from ckptdeck.core.errors import Cancelled, CkptdeckError, VolumeSuspect
 from ckptdeck.core.notation import parse_age, parse_rate
 from ckptdeck.core.progress import Effort
-from ckptdeck.core.amounts import counted
 from ckptdeck.core.sighting import Checkpoint
 from ckptdeck.core.states import FINDINGS, NOT_THERE, Role, State
 from ckptdeck.core.survey import Survey
