@@ -43,6 +43,7 @@ def _on_path(tool: str) -> Callable[[], bool]:
 EXPECTED_SKIPS = (
     ExpectedSkip("tests/crash/test_naive_writers.py::*", "root and loop devices", may_mount),
     ExpectedSkip("tests/crash/test_power_cut.py::*", "root and loop devices", may_mount),
+    ExpectedSkip("tests/crash/test_error_sweep.py::test_failing_eviction*", "root and loop devices", may_mount),
     ExpectedSkip("tests/crash/test_thin_volume.py::*", "root and loop devices", may_mount),
     ExpectedSkip("tests/crash/test_syscalls.py::*", "strace", _on_path("strace")),
     ExpectedSkip("tests/terminal/*", "tmux", _on_path("tmux")),

@@ -8,10 +8,14 @@ from collections.abc import Callable
 import pytest
 
 from ckptdeck.core.errors import CkptdeckError, ContentMismatch
+from ckptdeck.core.filesystem import FileSystem
+from ckptdeck.core.manifest import Manifest
+from ckptdeck.core.states import Evidence, Role
 from tests.crash.faults import ERRNOS, WRITES, Call, Fail, FaultyFileSystem, Lie, Short, failures
 from tests.crash.figures import count
 from tests.crash.outcomes import Tried, attempt, bookkeeping_failed, offences, report, unconverged, undone
 from tests.crash.sandbox import Sandbox
+from tests.crash.volumes import Bench, why_no_volumes
 from tests.crash.workloads import NAME, PUBLISHES, WORKLOADS, Unfinished, Workload
 
 LOOKING_ERRNOS = (errno.EIO, errno.EACCES, errno.ESTALE)
@@ -71,6 +75,32 @@ def test_lying_last_write_is_caught_by_size_alone(fresh_sandbox: Callable[[], Sa
 
     assert isinstance(tried.error, ContentMismatch)
     assert not offences(tried, killed=False)
+
+
+def test_failing_eviction_weakens_the_evidence_and_nothing_else(bench: Bench) -> None:
+    """A kernel that cannot drop pages, or cannot say whether it did, costs the word "device", not the copy (R7)."""
+    reason = why_no_volumes("ext4")
+    if reason:
+        pytest.skip(reason)
+    workload = next(workload for workload in WORKLOADS if workload.name == "mirror-candidate")
+    with bench.volume("ext4") as volume:
+        made = iter(range(1000))
+
+        def fresh() -> Sandbox:
+            return Sandbox.fresh(volume.root / str(next(made)))
+
+        calls = [call for call in _calls_of(workload, fresh) if call.name in ("evict", "resident_pages")]
+        for call in calls:
+            tried = _try(workload, FaultyFileSystem(Fail(call.number, errno.EINVAL), largest_write=70_000), fresh)
+            assert tried.error is None, f"{call}: {tried.error!r}"
+            assert not offences(tried, killed=False)
+            count("failing evictions tried")
+            if call.name == "resident_pages":
+                role = Role.MIRROR if "mirror" in call.paths[0] else Role.PRIMARY
+                receipt = Manifest(FileSystem(), tried.sandbox.found(FileSystem(), role)).receipt(NAME)
+                assert receipt is not None
+                assert receipt.evidence is Evidence.CACHE
+    assert {call.name for call in calls} == {"evict", "resident_pages"}
 
 
 def _calls_of(workload: Workload, fresh_sandbox: Callable[[], Sandbox]) -> list[Call]:
