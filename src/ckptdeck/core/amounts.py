@@ -34,6 +34,11 @@ def span_text(seconds: float) -> str:
     return f"{whole // 86400}d{whole % 86400 // 3600:02d}h"
 
 
+def counted(count: int, noun: str) -> str:
+    """1, "checkpoint" -> "1 checkpoint"; 46, "checkpoint" -> "46 checkpoints"."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
 def moment_text(seconds: float) -> str:
     """ "2026-11-30 04:05 UTC"; what no calendar knows as the bare number."""
     try:

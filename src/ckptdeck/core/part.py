@@ -20,7 +20,7 @@ from ckptdeck.core.filesystem import FileSystem, write_all
 from ckptdeck.core.host import Host
 from ckptdeck.core.naming import part_name
 from ckptdeck.core.safe_text import visible
-from ckptdeck.core.sighting import Volume
+from ckptdeck.core.sighting import Stamp, Volume
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer, WriteableBuffer
@@ -80,6 +80,16 @@ class Part(io.RawIOBase):
         fd, self._fd = self._fd, None
         if fd is not None:
             self._fs.close(fd)
+
+    def stamps_as(self, final: str) -> tuple[Stamp, ...] | None:
+        """Size and times of this inode, which has just got the name `final`; None when the name has moved on.
+
+        Asked of the descriptor while it is open, so that another publisher's file is never taken for ours.
+        """
+        status = self._fs.lstat(final) if self._fd is None else self._fs.fstat(self._fd)
+        if status.st_ino != self.inode:
+            return None
+        return (Stamp("", status.st_size, status.st_mtime_ns, status.st_ctime_ns),)
 
     def leave(self) -> None:
         """What is staged stays, for the next run to continue or to roll forward; `discard` then only closes it."""

@@ -224,7 +224,7 @@ def name_part(
         raise
     warnings += _make_name_durable(host, target, volume, result)
     if manifest is not None and announced:
-        result.record = _record(host, manifest, volume, settled, intent, result, warnings)
+        result.record = _record(host, manifest, volume, part, settled, intent, result, warnings)
     elif manifest is None:
         warnings.append(Warning("unrecorded", f"{visible(target.root)} is no initialised set: named, not recorded"))
     result.warnings = tuple(warnings)
@@ -341,6 +341,7 @@ def _record(
     host: Host,
     manifest: Manifest,
     volume: Volume,
+    part: Part,
     settled: Settled,
     intent: Intent,
     result: Published,
@@ -349,9 +350,8 @@ def _record(
     """The data is named and durable: from here on only our bookkeeping can fail, and it can be made up for."""
     try:
         manifest.promote_next_record(intent.name)
-        if settled.evidence is not Evidence.STREAM:
-            status = host.fs.lstat(result.path)  # after the rename, which moves ctime
-            stamps = (Stamp("", status.st_size, status.st_mtime_ns, status.st_ctime_ns),)
+        stamps = part.stamps_as(result.path)  # after the rename, which moves ctime
+        if stamps is not None and settled.evidence is not Evidence.STREAM:
             result.receipt = receipt_for(
                 host, settled.record, stamps, settled.evidence, volume, digest=settled.record.digest
             )

@@ -22,7 +22,7 @@ from ckptdeck.core.publish import finish_earlier, receipt_for
 from ckptdeck.core.recheck import require_same
 from ckptdeck.core.removal import quarantine
 from ckptdeck.core.safe_text import visible
-from ckptdeck.core.sighting import Record, Stamp, Volume
+from ckptdeck.core.sighting import Record, Volume
 from ckptdeck.core.small_file import SUFFIX
 from ckptdeck.core.states import Evidence
 from ckptdeck.core.verify import receipt_of
@@ -109,9 +109,9 @@ def _roll_forward(
         rename_into_place(host, volume, part.path, final, replace=replaces, inode=part.inode)
         fsync_directory(host.fs, target.root, volume)
         manifest.promote_next_record(item.name)
-        status = host.fs.lstat(final)
-        stamps = (Stamp("", status.st_size, status.st_mtime_ns, status.st_ctime_ns),)
-        manifest.write_receipt(receipt_for(host, announced, stamps, evidence, volume, digest=announced.digest))
+        stamps = part.stamps_as(final)
+        if stamps is not None:
+            manifest.write_receipt(receipt_for(host, announced, stamps, evidence, volume, digest=announced.digest))
     finally:
         part.discard()
     return "whole after all: it has its name now"

@@ -6,7 +6,7 @@ Only shapes; `survey.py` fills them.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ckptdeck.core.policy import Policy
 from ckptdeck.core.sighting import Checkpoint, Inventory, Warning
@@ -53,13 +53,17 @@ class Side:
 
     inventory: Inventory
     checkpoints: tuple[Checkpoint, ...]
+    _by_name: Mapping[str, Checkpoint] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_by_name", {checkpoint.name: checkpoint for checkpoint in self.checkpoints})
 
     @property
     def role(self) -> Role:
         return self.inventory.role
 
     def find(self, name: str) -> Checkpoint | None:
-        return next((c for c in self.checkpoints if c.name == name), None)
+        return self._by_name.get(name)
 
 
 @dataclass(frozen=True, slots=True)

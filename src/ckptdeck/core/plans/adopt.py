@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ckptdeck.core.amounts import size_text
+from ckptdeck.core.amounts import counted, size_text
 from ckptdeck.core.guards import Guard, blocks_reading, in_flight, side_not_usable, symlink
 from ckptdeck.core.plans.items import choose_rows, does, in_order, stays, stopped
 from ckptdeck.core.plans.plan import Act, Plan, PlanItem, Refusal
-from ckptdeck.core.quantities import counted
 from ckptdeck.core.safe_text import shell_word
 from ckptdeck.core.sides import Step, Survey
 from ckptdeck.core.sighting import Checkpoint

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from ckptdeck.core.amounts import size_text
+from ckptdeck.core.amounts import counted, size_text
 from ckptdeck.core.guards import Guard, blocks_reading, in_flight, live_writer, protects, side_not_usable
 from ckptdeck.core.guards import foreign as is_foreign
 from ckptdeck.core.guards import symlink as is_symlink
@@ -23,7 +23,6 @@ from ckptdeck.core.plans.items import (
 from ckptdeck.core.plans.keep import keep_set
 from ckptdeck.core.plans.plan import Act, Plan, PlanItem, Refusal
 from ckptdeck.core.plans.room import fit, nothing_fits, total_need
-from ckptdeck.core.quantities import counted
 from ckptdeck.core.safe_text import shell_word
 from ckptdeck.core.sides import Side, Step, Survey
 from ckptdeck.core.sighting import Checkpoint

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ckptdeck.core.amounts import size_text
+from ckptdeck.core.amounts import counted, size_text
 from ckptdeck.core.guards import Guard, in_flight, live_writer, protects, side_not_usable, symlink
 from ckptdeck.core.plans.items import choose_rows, does, in_order, leftover_part, part_details, stays, stopped
 from ckptdeck.core.plans.plan import Act, Plan, PlanItem, Refusal
 from ckptdeck.core.plans.room import fit, nothing_fits, total_need
-from ckptdeck.core.quantities import counted
 from ckptdeck.core.safe_text import shell_word
 from ckptdeck.core.sides import Step, Survey
 from ckptdeck.core.sighting import Checkpoint

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from ckptdeck.core.amounts import size_text
+from ckptdeck.core.amounts import counted, size_text
 from ckptdeck.core.guards import Guard
 from ckptdeck.core.plans.keep import would_free
 from ckptdeck.core.plans.plan import Act, PlanItem, Refusal
-from ckptdeck.core.quantities import counted
 from ckptdeck.core.sides import Survey
 from ckptdeck.core.space import bytes_still_needed
 from ckptdeck.core.states import Role

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ckptdeck.core.amounts import size_text
+from ckptdeck.core.amounts import counted, size_text
 from ckptdeck.core.guards import Guard, side_not_usable
 from ckptdeck.core.plans import adopt, mirror
 from ckptdeck.core.plans.items import in_order
 from ckptdeck.core.plans.plan import Act, Plan, PlanItem, Refusal
 from ckptdeck.core.plans.room import fit, total_need
-from ckptdeck.core.quantities import counted
 from ckptdeck.core.sides import Step, Survey
 from ckptdeck.core.states import Condition
 
