@@ -73,3 +73,15 @@ def test_the_first_of_several_writers_is_named_and_a_vanished_one_is_no_error(tm
     (proc / "self").mkdir()
     _pretend(proc, 1, tmp_path / "gone", "0100001")
     assert find_writers(frozenset({_key(path)}), proc=str(proc)) == {_key(path): Writer(4, "bad\udcffname")}
+
+
+def test_a_script_is_named_with_what_it_runs(tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    script.write_text("import sys\nfile = open(sys.argv[1], 'wb')\nprint('open', flush=True)\nsys.stdin.read()\n")
+    path = tmp_path / "step_1.pt"
+    with subprocess.Popen(
+        [sys.executable, str(script), str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as trainer:
+        assert trainer.stdout is not None
+        trainer.stdout.readline()
+        assert find_writers(frozenset({_key(path)}))[_key(path)].name.endswith(" train.py")

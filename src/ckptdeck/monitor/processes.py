@@ -1,4 +1,4 @@
-"""Who holds a file open for writing, asked of /proc. Sees the processes this user may look into, no others."""
+"""Who holds a file open for writing. Sees the processes this user may look into, no others."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def find_writers(files: frozenset[tuple[int, int]], proc: str = "/proc") -> dict
         if pid == own:
             continue
         for key in _written_by(f"{proc}/{pid}", files - found.keys()):
-            found[key] = Writer(pid, _process_name(f"{proc}/{pid}"))
+            found[key] = Writer(pid, _command_of(pid) or _process_name(f"{proc}/{pid}"))
         if len(found) == len(files):
             break
     return found
@@ -59,6 +59,22 @@ def _opened_for_writing(fdinfo: str) -> bool:
     except OSError:
         return False  # closed meanwhile
     return False
+
+
+def _command_of(pid: int) -> str:
+    """ "python train.py" rather than "python": the program and what it runs. "" when it cannot be told."""
+    import psutil  # only when somebody was found: it costs a launch script 30 ms
+
+    try:
+        words = psutil.Process(pid).cmdline()
+    except psutil.Error:
+        return ""
+    named = [os.path.basename(words[0])] if words else []
+    if len(words) > 2 and words[1] == "-m":
+        named += words[1:3]
+    else:
+        named += [os.path.basename(word) for word in words[1:2] if not word.startswith("-")]
+    return " ".join(named)
 
 
 def _process_name(process: str) -> str:
