@@ -17,7 +17,7 @@ from ckptdeck.core.amounts import size_text
 from ckptdeck.core.checkpoint_set import CheckpointSet
 from ckptdeck.core.errors import Cancelled, CkptdeckError, ContentMismatch, NoSpace, RottenSource, SourceChanged
 from ckptdeck.core.filesystem import opened
-from ckptdeck.core.hashing import CHUNK, DROP_WINDOW, Reading, evidence_now, member_of, require_still
+from ckptdeck.core.hashing import CHUNK, DROP_WINDOW, Reading, drop_pages, evidence_now, member_of, require_still
 from ckptdeck.core.host import Host
 from ckptdeck.core.manifest import Manifest
 from ckptdeck.core.naming import part_name
@@ -257,14 +257,14 @@ def _pour(host: Host, source: _Source, part: Part, volume: Volume, name: str, ef
         done += count
         if done - dropped >= DROP_WINDOW:
             if source.drop:
-                host.fs.evict(source.fd, dropped, done - dropped)
+                drop_pages(host.fs, source.fd, dropped, done - dropped)
             if not keep_cache:
-                host.fs.evict(part.descriptor, dropped, done - dropped)
+                drop_pages(host.fs, part.descriptor, dropped, done - dropped)
             dropped = done
         effort.report(Progress("copy", name, source.side.other, done, size))
         pacer.spend(count)
     if source.drop:
-        host.fs.evict(source.fd)
+        drop_pages(host.fs, source.fd)
     require_still(host.fs, source.fd, source.path, source.before)
     digest = part.digest
     if digest is None or done != size:
