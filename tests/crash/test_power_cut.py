@@ -28,8 +28,8 @@ from tests.crash.volumes import (
 )
 from tests.crash.workloads import WORKLOADS, Workload
 
-RECOVER_EVERY = 4
-"""Every cut is judged as it is; recovery, twice, and the work done again are tried after each fourth."""
+RECOVER_EVERY = 6
+"""Every cut is judged as it is; recovery, twice, and the work done again are tried after each sixth."""
 
 
 @pytest.mark.parametrize("fs_type", FILE_SYSTEMS)

@@ -38,7 +38,7 @@ from tests.crash.workloads import (
 )
 
 Act = Callable[[FileSystem, Sandbox], object]
-SCHEDULES = 200
+SCHEDULES = 90
 """How many schedules of a pair are played; where there are more, every n-th of them, evenly."""
 RECOVER_EVERY = 4
 
