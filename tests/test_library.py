@@ -135,7 +135,6 @@ def test_nothing_has_a_name_when_the_save_raises(
     assert manifest.next_record(name) is None
 
 
-@pytest.mark.xfail(strict=True, reason="the part does not keep the descriptor's own offset")
 def test_a_writer_may_go_on_through_the_descriptor(run_set: CheckpointSet) -> None:
     """As torch's legacy format, `ndarray.tofile` and child processes do after a flush."""
     with ckptdeck.publish(run_set.root, "step_0050.pt") as stream:

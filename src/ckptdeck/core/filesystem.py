@@ -66,6 +66,10 @@ class FileSystem:
         """One pread; fewer bytes than asked for is normal, 0 is the end."""
         return os.preadv(fd, [buffer], offset)
 
+    def seek(self, fd: int, offset: int, whence: int) -> int:
+        """Moves the descriptor's own offset, which only matters where the descriptor is given away."""
+        return os.lseek(fd, offset, whence)
+
     def truncate(self, fd: int, size: int) -> None:
         os.ftruncate(fd, size)
 

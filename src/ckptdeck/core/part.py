@@ -7,6 +7,7 @@ and hashed as it grows.
 from __future__ import annotations
 
 import contextlib
+import errno
 import io
 import os
 import stat
@@ -43,6 +44,7 @@ class Part(io.RawIOBase):
         self._position = 0
         self._hashed = 0
         self._hash: xxhash.xxh3_128 | None = xxhash.xxh3_128()
+        self._shared = False
         self._given_up = False
         self._left = False
         status = fs.fstat(fd)
@@ -112,43 +114,61 @@ class Part(io.RawIOBase):
         view = memoryview(data).cast("B")
         if not view or self._given_up:
             return len(view)  # a buffer above us may still hold bytes of a part that is gone
-        write_all(self._fs, self.descriptor, view, self._position)
-        if self._position != self._hashed:
+        position = self.tell()
+        write_all(self._fs, self.descriptor, view, position)
+        if position != self._hashed:
             self._hash = None
         if self._hash is not None:
             self._hash.update(view)
             self._hashed += len(view)
-        self._position += len(view)
+        self._move_to(position + len(view))
         return len(view)
 
     def readinto(self, buffer: WriteableBuffer, /) -> int:
-        count = self._fs.read_into(self.descriptor, memoryview(buffer).cast("B"), self._position)
-        self._position += count
+        position = self.tell()
+        count = self._fs.read_into(self.descriptor, memoryview(buffer).cast("B"), position)
+        self._move_to(position + count)
         return count
 
     def seek(self, offset: int, whence: int = os.SEEK_SET, /) -> int:
-        base = {os.SEEK_SET: 0, os.SEEK_CUR: self._position}.get(whence)
-        if base is None:
+        base = 0
+        if whence == os.SEEK_CUR:
+            base = self.tell()
+        elif whence == os.SEEK_END:
             base = self._fs.fstat(self.descriptor).st_size
         if base + offset < 0:
-            raise OSError(22, "negative seek position")
-        self._position = base + offset
+            raise OSError(errno.EINVAL, "negative seek position")
+        self._move_to(base + offset)
         return self._position
 
     def tell(self) -> int:
+        if self._shared:
+            self._position = self._fs.seek(self.descriptor, 0, os.SEEK_CUR)
         return self._position
 
     def truncate(self, size: int | None = None, /) -> int:
-        size = self._position if size is None else size
+        size = self.tell() if size is None else size
         if size != self._hashed:
             self._hash = None
         self._fs.truncate(self.descriptor, size)
         return size
 
     def fileno(self) -> int:
-        """The raw descriptor. Whoever asks for it may write past us, so the running hash is given up."""
+        """The raw descriptor, at our position.
+
+        Whoever has it may write past us, so the running hash is given up, and from here on the descriptor's own
+        offset is the position, as with any other file.
+        """
         self._hash = None
+        if not self._shared:
+            self._shared = True
+            self._move_to(self._position)
         return self.descriptor
+
+    def _move_to(self, position: int) -> None:
+        self._position = position
+        if self._shared:
+            self._fs.seek(self.descriptor, position, os.SEEK_SET)
 
     def readable(self) -> bool:
         return True
