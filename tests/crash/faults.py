@@ -208,6 +208,9 @@ class FaultyFileSystem(FileSystem):
             half=lambda: self._real.read_into(fd, half, offset),
         )
 
+    def seek(self, fd: int, offset: int, whence: int) -> int:
+        return self._perform("seek", (self._path(fd),), fd, lambda: self._real.seek(fd, offset, whence))
+
     def truncate(self, fd: int, size: int) -> None:
         self._perform("truncate", (self._path(fd),), fd, lambda: self._real.truncate(fd, size))
 
