@@ -1,0 +1,71 @@
+"""A run with real torch files on two sides, as old as a test wants them."""
+
+from __future__ import annotations
+
+import io
+import os
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import ckptdeck
+from ckptdeck.cli.main import main
+from ckptdeck.core.checkpoint_set import find_pair
+from ckptdeck.core.filesystem import FileSystem
+from ckptdeck.demo.torch_file import write_torch_file
+from ckptdeck.demo.weights import make_weights
+
+HOUR = 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    primary: Path
+    mirror: Path
+
+    @classmethod
+    def fresh(cls, base: Path) -> Run:
+        run = cls(base / "ckpt", base / "mirror")
+        run.primary.mkdir()
+        run.mirror.mkdir()
+        return run
+
+    @property
+    def directories(self) -> tuple[str, str]:
+        return str(self.primary), str(self.mirror)
+
+    def save_directly(self, step: int, size: int = 200_000) -> Path:
+        """As a trainer that knows nothing of us, a while ago."""
+        path = self.primary / f"step_{step:04d}.pt"
+        path.write_bytes(torch_bytes(step, size))
+        then = time.time() - 100 * HOUR + step * 10
+        os.utime(path, (then, then))
+        return path
+
+    def publish(self, step: int, size: int = 200_000) -> Path:
+        """As a trainer that uses the library, now."""
+        with ckptdeck.publish(self.primary, f"step_{step:04d}.pt", step=step) as stream:
+            stream.write(torch_bytes(step, size))
+        return self.primary / f"step_{step:04d}.pt"
+
+    def record_and_mirror(self) -> None:
+        assert main(["init", *self.directories, "--quiet"]) == 0
+        assert main(["mirror", *self.directories, "--all", "--yes", "--quiet"]) == 0
+
+    def limit_rate(self, rate: str) -> None:
+        """Copies become slow enough to be met in the middle."""
+        control = find_pair(FileSystem(), *self.directories).primary.control_path("ckptdeck.toml")
+        Path(control).write_text(f'[verify]\nrate = "{rate}"\n', encoding="utf-8")
+
+    def age(self, path: Path, mtime_ns: int) -> None:
+        """Gives a damaged file the time it had, as damage by a disk does."""
+        os.utime(path, ns=(mtime_ns, mtime_ns))
+
+    def on_mirror(self) -> set[str]:
+        return {path.name for path in self.mirror.iterdir()} - {".ckptdeck"}
+
+
+def torch_bytes(step: int, size: int) -> bytes:
+    sink = io.BytesIO()
+    write_torch_file(sink, make_weights(size, str(step)), archive=f"step_{step}", step=step, loss=2.0)
+    return sink.getvalue()

@@ -1,0 +1,116 @@
+"""What an operator does, with the keys an operator presses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.terminal.run import Run
+from tests.terminal.screen import CKPTDECK, Screen
+
+Open = Callable[..., Screen]
+
+
+def verified_rows(text: str) -> int:
+    return sum(line.count("verified") == 2 for line in text.splitlines())
+
+
+def test_day_one_two_bare_directories_are_recorded_and_mirrored(run: Run, open_screen: Open) -> None:
+    originals = {path.name: path.read_bytes() for path in (run.save_directly(step) for step in range(50, 350, 50))}
+    screen = open_screen(*CKPTDECK, *run.directories)
+    screen.wait_for("structure-ok")
+    assert "LOCKED" in screen.text()
+    assert not list(run.mirror.iterdir())
+    screen.type("A")
+    review = screen.wait_for("Do it")
+    assert "ckptdeck init" in review
+    screen.type("Enter")  # the focus is on Cancel
+    screen.wait_for("structure-ok")
+    assert not list(run.mirror.iterdir())
+    screen.type("A")
+    screen.wait_for("Do it")
+    screen.wait_until_confirmed("y")
+    seen = screen.wait_for(lambda text: verified_rows(text) == 6)
+    assert "RESUME 300" in seen
+    assert "UNLOCKED" in seen
+    assert {name: (run.mirror / name).read_bytes() for name in run.on_mirror()} == originals
+    screen.type("q")
+    assert screen.ended() == 0
+    assert screen.is_sane()
+
+
+@pytest.mark.parametrize(("columns", "rows"), [(80, 24), (160, 45)])
+def test_a_new_step_appears_is_mirrored_and_ends_verified(run: Run, open_screen: Open, columns: int, rows: int) -> None:
+    for step in (50, 100):
+        run.save_directly(step)
+    run.record_and_mirror()
+    screen = open_screen(*CKPTDECK, *run.directories, columns=columns, rows=rows)
+    screen.wait_for(lambda text: verified_rows(text) == 2)
+    run.publish(150)
+    screen.wait_for("mirror-me")
+    screen.type("g", "m")
+    screen.wait_for(lambda text: "U unlocks" in text or "locked" in text.lower())
+    assert run.on_mirror() == {"step_0050.pt", "step_0100.pt"}
+    screen.type("U")
+    screen.wait_for("UNLOCKED")
+    screen.type("m")
+    screen.wait_for("Do it")
+    screen.wait_until_confirmed("y")
+    screen.wait_for(lambda text: verified_rows(text) == 3)
+    assert (run.mirror / "step_0150.pt").read_bytes() == (run.primary / "step_0150.pt").read_bytes()
+
+
+def test_a_truncated_mirror_copy_is_shown_and_repaired(run: Run, open_screen: Open) -> None:
+    for step in (50, 100):
+        run.save_directly(step)
+    run.record_and_mirror()
+    bad = run.mirror / "step_0050.pt"
+    times = bad.stat()
+    with bad.open("r+b") as file:
+        file.truncate(times.st_size * 73 // 100)
+    run.age(bad, times.st_mtime_ns)
+    screen = open_screen(*CKPTDECK, *run.directories)
+    seen = screen.wait_for("TRUNCATED")
+    assert "repair" in seen
+    screen.type("U")
+    screen.wait_for("UNLOCKED")
+    screen.type("G", "r")
+    screen.wait_for("Do it")
+    screen.wait_until_confirmed("y")
+    screen.wait_for(lambda text: verified_rows(text) == 2)
+    assert bad.read_bytes() == (run.primary / "step_0050.pt").read_bytes()
+    assert any((run.mirror / ".ckptdeck" / "quarantine").iterdir())
+
+
+def test_quitting_while_a_job_runs_says_what_happens_to_it(run: Run, open_screen: Open) -> None:
+    screen = slow_mirror(run, open_screen)
+    screen.type("q")
+    seen = screen.wait_for("continues")
+    assert "mirror" in seen
+
+
+def test_the_demo_opens_and_leaves_nothing_behind(open_screen: Open) -> None:
+    screen = open_screen(*CKPTDECK, "demo", "--size", "400kB", "--interval", "1s")
+    screen.wait_for("TRUNCATED")
+    place = next(path for path in screen.base.iterdir() if path.name.startswith("ckptdeck-demo"))
+    screen.type("q")
+    assert screen.ended() == 0
+    assert not place.exists()
+
+
+def slow_mirror(run: Run, open_screen: Open) -> Screen:
+    """A console in the middle of copying step 100."""
+    run.save_directly(50)
+    run.record_and_mirror()
+    run.save_directly(100, size=4_000_000)
+    run.limit_rate("1MB/s")
+    screen = open_screen(*CKPTDECK, *run.directories)
+    screen.wait_for("step_0100" if "step_0100" in screen.text() else "100 ")
+    screen.type("U")
+    screen.wait_for("UNLOCKED")
+    screen.type("g", "m")
+    screen.wait_for("Do it")
+    screen.wait_until_confirmed("y")
+    screen.wait_for(lambda _text: (run.mirror / "step_0100.pt.part").exists())
+    return screen

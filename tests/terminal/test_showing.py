@@ -1,0 +1,81 @@
+"""Every size, no colour, old terminals, and names that want to do harm."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable
+
+from tests.terminal.run import Run, torch_bytes
+from tests.terminal.screen import CKPTDECK, Screen
+
+Open = Callable[..., Screen]
+COLOUR = re.compile(r"\x1b\[[0-9;:]*(?:3[0-8]|4[0-8]|9[0-7]|10[0-7])[0-9;:]*m")
+
+
+def test_it_runs_at_every_size_and_back(run: Run, open_screen: Open) -> None:
+    run.save_directly(50)
+    screen = open_screen(*CKPTDECK, *run.directories)
+    screen.wait_for("structure-ok")
+    for columns, rows in ((40, 12), (30, 8), (160, 45), (80, 24)):
+        screen.resize(columns, rows)
+        seen = screen.wait_for(lambda text, wide=columns: fits(text, wide) and "50" in text)
+        assert "RESUME" in seen
+
+
+def fits(text: str, columns: int) -> bool:
+    return "RESUME" in text and max(map(len, text.splitlines())) <= columns
+
+
+def test_no_colour_means_no_colour_and_the_cursor_is_still_seen(run: Run, open_screen: Open) -> None:
+    run.save_directly(50)
+    screen = open_screen(*CKPTDECK, *run.directories, NO_COLOR="1")
+    screen.wait_for("structure-ok")
+    styled = screen.text("-e")
+    assert not COLOUR.search(styled), COLOUR.search(styled)
+    assert "\x1b[7m" in styled
+
+
+def test_colour_is_there_otherwise(run: Run, open_screen: Open) -> None:
+    run.save_directly(50)
+    screen = open_screen(*CKPTDECK, *run.directories)
+    screen.wait_for("structure-ok")
+    assert COLOUR.search(screen.text("-e"))
+
+
+def test_an_old_terminal_will_do(run: Run, open_screen: Open) -> None:
+    run.save_directly(50)
+    screen = open_screen(*CKPTDECK, *run.directories, TERM="screen")
+    screen.wait_for("structure-ok")
+    screen.type("q")
+    assert screen.ended() == 0
+
+
+def test_hostile_names_are_shown_and_do_nothing(run: Run, open_screen: Open) -> None:
+    names = [
+        "a\x1b]0;owned\x07_1.pt",
+        "b\x1b[2J\x1b[31m_2.pt",
+        "[bold]c[_3.pt",
+        "d\nnewline_4.pt",
+        os.fsdecode(b"e\xff\xfe_5.pt"),
+        "f\u202egnp_6.pt",
+        "[link=x]g_7.pt",
+    ]
+    for number, name in enumerate(names, 1):
+        path = run.primary / name
+        path.write_bytes(torch_bytes(number, 50_000))
+        run.age(path, (1_700_000_000 + number) * 10**9)
+    screen = open_screen(*CKPTDECK, *run.directories, columns=100, rows=30)
+    before = screen.title()
+    seen = screen.wait_for(lambda text: all(f" {step} " in text or f"_{step}.pt" in text for step in range(1, 8)))
+    screen.type("A")
+    review = screen.wait_for("Do it")
+    for text in (seen, review):
+        assert "\x1b" not in text
+    assert "\\e" in review
+    assert "[bold]c[_3.pt" in review
+    screen.type("Escape")
+    screen.wait_for("structure-ok")
+    assert screen.title() == before != "owned"
+    screen.type("q")
+    assert screen.ended() == 0
