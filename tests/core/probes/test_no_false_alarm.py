@@ -23,8 +23,6 @@ HEALTHY = FIXTURES / "one_save"
     ("path", "format_name"),
     [
         ("dcp/__0_0.distcp", "torch-dcp"),
-        ("npz/weights.npz", "npz"),
-        ("npy/weights.npy", "npy"),
         ("hdf5_v3/weights.h5", "hdf5"),
         ("gguf/model.gguf", "gguf"),
         ("keras/model.keras", "keras"),

@@ -12,7 +12,8 @@ from fractions import Fraction
 
 import pytest
 
-from ckptdeck.core.probes.pickle_walk import GlobalName, PickleDamage, walk_pickle
+from ckptdeck.core.probes.pickle_bytes import PickleDamage
+from ckptdeck.core.probes.pickle_walk import GlobalName, walk_pickle
 
 RECURSIVE: list[object] = []
 RECURSIVE.append(RECURSIVE)

@@ -6,7 +6,10 @@ fits; values are not looked at, so it is never the word "verified".
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from ckptdeck.core.filesystem import FileSystem
+from ckptdeck.core.probes import npy
 from ckptdeck.core.probes.generic import probe_tiny, probe_zeros, recognise_format
 from ckptdeck.core.probes.reading import PAGE, Reader, TooLarge
 from ckptdeck.core.probes.safetensors import looks_like_safetensors, probe_safetensors
@@ -14,6 +17,15 @@ from ckptdeck.core.probes.torch_zip import looks_like_zip, probe_zip
 from ckptdeck.core.progress import UNHURRIED, Effort
 from ckptdeck.core.sighting import StructureFinding
 from ckptdeck.core.states import Structure
+
+_Recognise = Callable[[bytes, str], bool]
+"""By the first page and the name."""
+_Probe = Callable[[Reader, str], StructureFinding]
+
+_BY_CONTENT_OR_NAME: tuple[tuple[_Recognise, _Probe], ...] = (
+    (lambda head, name: head.startswith(npy.MAGIC), lambda reader, name: npy.probe_npy(reader)),
+)
+"""The first that recognises a file judges it; those that go by a name alone come last."""
 
 
 def probe_file(fs: FileSystem, fd: int, size: int, name: str, effort: Effort = UNHURRIED) -> StructureFinding:
@@ -36,6 +48,9 @@ def _probe(reader: Reader, name: str) -> StructureFinding:
             return probe_zip(reader)
         if looks_like_safetensors(head, name):
             return probe_safetensors(reader)
+        for looks_like, probe in _BY_CONTENT_OR_NAME:
+            if looks_like(head, name):
+                return probe(reader, name)
     except TooLarge:
         return StructureFinding(
             Structure.UNKNOWN, "", "its tables are too large for a quick look; only a hash can tell"

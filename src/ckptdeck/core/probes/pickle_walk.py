@@ -9,16 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from ckptdeck.core.probes.pickle_bytes import Fetch, PickleBytes, PickleDamage
 from ckptdeck.core.progress import UNHURRIED, Effort
 
 MOST_STEPS = 6_000_000
 _LONGEST_TEXT = 512
-_WIDEST_TUPLE = 8
+_WIDEST_TUPLE = 64
+"""numpy's limit of dimensions."""
 _STEPS_BETWEEN_CHECKS = 1 << 14
-
-
-class PickleDamage(ValueError):
-    """Not a pickle from its first byte to its STOP; the text says where and why."""
 
 
 class PickleTooLong(Exception):
@@ -37,7 +35,7 @@ class _Placeholder:
     """Any value whose content does not matter."""
 
 
-_VALUE = _Placeholder()
+VALUE = _Placeholder()
 
 
 def walk_pickle(data: bytes, effort: Effort = UNHURRIED) -> tuple[list[object], int]:
@@ -45,62 +43,49 @@ def walk_pickle(data: bytes, effort: Effort = UNHURRIED) -> tuple[list[object], 
 
     Raises PickleDamage or PickleTooLong.
     """
-    walk = _Walk(data)
-    steps = 0
-    while not walk.stopped:
-        steps += 1
-        if steps % _STEPS_BETWEEN_CHECKS == 0:
-            effort.check()
-            if steps > MOST_STEPS:
-                raise PickleTooLong
-        if walk.position >= len(data):
-            raise PickleDamage(f"it ends at byte {len(data):,} without STOP")
-        opcode = data[walk.position]
-        handler = _HANDLERS.get(opcode)
-        if handler is None:
-            raise PickleDamage(f"byte {walk.position:,} holds 0x{opcode:02x}, which is no opcode")
-        walk.position += 1
-        handler(walk)
+    walk = PickleWalk(lambda offset, length: data[offset : offset + length], 0, len(data))
+    walk.run(effort)
     return walk.persistent_ids, walk.position
 
 
-class _Walk:
-    """The state of a pickle machine whose values are placeholders."""
+class PickleWalk(PickleBytes):
+    """A pickle machine whose values are placeholders; formats that need more override what becomes of a value."""
 
-    __slots__ = ("data", "marks", "memo", "persistent_ids", "position", "stack", "stopped")
-
-    def __init__(self, data: bytes) -> None:
-        self.data = data
-        self.position = 0
+    def __init__(self, fetch: Fetch, start: int, end: int) -> None:
+        super().__init__(fetch, start, end)
         self.stack: list[object] = []
         self.marks: list[int] = []
         self.memo: dict[int, object] = {}
         self.persistent_ids: list[object] = []
         self.stopped = False
+        self.steps = 0
+        self.result: object = None
+        """What STOP found."""
 
-    # --- reading arguments
+    def run(self, effort: Effort) -> None:
+        """Walks up to and with STOP. Raises PickleDamage, PickleTooLong, Cancelled."""
+        while not self.stopped:
+            self.steps += 1
+            if self.steps % _STEPS_BETWEEN_CHECKS == 0:
+                effort.check()
+                if self.steps > MOST_STEPS:
+                    raise PickleTooLong
+            if self.at >= len(self.window):
+                self.fill()
+            opcode = self.window[self.at]
+            handler = _HANDLERS.get(opcode)
+            if handler is None:
+                raise PickleDamage(f"byte {self.position:,} holds 0x{opcode:02x}, which is no opcode")
+            self.at += 1
+            handler(self)
 
-    def take(self, count: int) -> bytes:
-        start = self.position
-        if count > len(self.data) - start:
-            raise PickleDamage(f"byte {start:,} asks for {count:,} more bytes, {len(self.data) - start:,} are left")
-        self.position = start + count
-        return self.data[start : self.position]
-
-    def number(self, width: int) -> int:
-        return int.from_bytes(self.take(width), "little")
-
-    def line(self) -> bytes:
-        end = self.data.find(b"\n", self.position)
-        if end < 0:
-            raise PickleDamage(f"the text at byte {self.position:,} has no end")
-        text = self.data[self.position : end]
-        self.position = end + 1
-        return text
+    def begin_another(self) -> None:
+        """Makes ready for a pickle that follows this one; the steps of both count."""
+        self.stack, self.marks, self.memo, self.stopped = [], [], {}, False
 
     # --- the stack
 
-    def push(self, value: object = _VALUE) -> None:
+    def push(self, value: object = VALUE) -> None:
         self.stack.append(value)
 
     def pop(self, count: int = 1) -> list[object]:
@@ -128,37 +113,47 @@ class _Walk:
         self.push()
 
     def push_tuple(self, values: list[object]) -> None:
-        self.push(tuple(values) if len(values) <= _WIDEST_TUPLE else _VALUE)
+        self.push(tuple(values) if len(values) <= _WIDEST_TUPLE else VALUE)
 
-    def push_text(self, raw: bytes) -> None:
-        self.push(raw.decode("utf-8", "surrogateescape") if len(raw) <= _LONGEST_TEXT else _VALUE)
+    def push_text(self, length: int) -> None:
+        if length <= _LONGEST_TEXT:
+            self.push(self.take(length).decode("utf-8", "surrogateescape"))
+        else:
+            self.push_skipped(length)
 
     # --- opcodes with a body of their own
 
     def push_signed(self, width: int) -> None:
-        raw = self.take(width)
-        self.push(int.from_bytes(raw, "little", signed=True) if width <= 8 else _VALUE)
+        if width <= 8:
+            self.push(int.from_bytes(self.take(width), "little", signed=True))
+        else:
+            self.push_skipped(width)
 
     def push_skipped(self, count: int) -> None:
-        self.take(count)
+        self.skip(count)
         self.push()
 
-    def push_line(self) -> None:
-        self.line()
-        self.push()
+    def push_text_line(self) -> None:
+        """Text of protocol 0, as a repr in quotes or bare; escapes are left as they are."""
+        text = self.line(_LONGEST_TEXT + 1)
+        self.push(text.strip(b"'\"").decode("utf-8", "surrogateescape") if len(text) <= _LONGEST_TEXT else VALUE)
+
+    def push_number_line(self) -> None:
+        text = self.line(_LONGEST_TEXT).rstrip(b"L")
+        self.push(int(text) if len(text) <= 18 and text.removeprefix(b"-").isdigit() else VALUE)
 
     def push_global(self) -> None:
-        module, name = self.line(), self.line()
+        module, name = self.line(_LONGEST_TEXT), self.line(_LONGEST_TEXT)
         self.push(GlobalName(module.decode("utf-8", "replace"), name.decode("utf-8", "replace")))
 
     def push_stack_global(self) -> None:
         module, name = self.pop(2)
         known = isinstance(module, str) and isinstance(name, str)
-        self.push(GlobalName(str(module), str(name)) if known else _VALUE)
+        self.push(GlobalName(str(module), str(name)) if known else VALUE)
 
     def push_instance(self) -> None:
-        self.line()
-        self.line()
+        self.line(0)
+        self.line(0)
         self.replace_to_mark()
 
     def push_persistent(self) -> None:
@@ -166,7 +161,7 @@ class _Walk:
         self.push()
 
     def push_persistent_line(self) -> None:
-        self.persistent_ids.append(self.line().decode("utf-8", "replace"))
+        self.persistent_ids.append(self.line(_LONGEST_TEXT).decode("utf-8", "replace"))
         self.push()
 
     def discard(self) -> None:
@@ -181,9 +176,47 @@ class _Walk:
     def mark(self) -> None:
         self.marks.append(len(self.stack))
 
+    def frame(self, length: int) -> None:
+        self.require(length)
+
+    # --- what becomes of values; containers and objects are one placeholder each
+
+    def make_list(self) -> None:
+        self.push()
+
+    def make_table(self) -> None:
+        self.push()
+
+    def append(self) -> None:
+        self.replace(2)
+
+    def set_item(self) -> None:
+        self.replace(3)
+
     def extend_to_mark(self) -> None:
         self.pop_to_mark()
         self.replace(1)
+
+    def set_items_to_mark(self) -> None:
+        self.pop_to_mark()
+        self.replace(1)
+
+    def table_to_mark(self) -> None:
+        self.replace_to_mark()
+
+    def list_to_mark(self) -> None:
+        self.replace_to_mark()
+
+    def call(self) -> None:
+        self.replace(2)
+
+    def make_object(self) -> None:
+        self.replace(2)
+
+    def give_state(self) -> None:
+        self.replace(2)
+
+    # --- the rest of the machine
 
     def remember(self, key: int) -> None:
         value = self.pop()[0]
@@ -196,28 +229,28 @@ class _Walk:
         self.push(self.memo[key])
 
     def key_line(self) -> int:
-        text = self.line()
+        text = self.line(_LONGEST_TEXT)
         if not text.isdigit() or len(text) > 18:
             raise PickleDamage(f"byte {self.position:,} follows something that is no number")
         return int(text)
 
     def stop(self) -> None:
-        self.pop()
+        self.result = self.pop()[0]
         self.stopped = True
 
 
-_Handler = Callable[[_Walk], object]
+_Handler = Callable[[PickleWalk], object]
 
 
 def _handlers() -> dict[int, _Handler]:
     table: dict[bytes, _Handler] = {
-        b"N": _Walk.push,
-        b"\x88": _Walk.push,
-        b"\x89": _Walk.push,
-        b"}": _Walk.push,
-        b"]": _Walk.push,
-        b"\x8f": _Walk.push,
-        b"\x97": _Walk.push,
+        b"N": PickleWalk.push,
+        b"\x88": PickleWalk.push,
+        b"\x89": PickleWalk.push,
+        b"}": lambda w: w.make_table(),
+        b"]": lambda w: w.make_list(),
+        b"\x8f": PickleWalk.push,
+        b"\x97": PickleWalk.push,
         b")": lambda w: w.push(()),
         b"G": lambda w: w.push_skipped(8),
         b"\x82": lambda w: w.push_skipped(1),
@@ -228,45 +261,45 @@ def _handlers() -> dict[int, _Handler]:
         b"J": lambda w: w.push_signed(4),
         b"\x8a": lambda w: w.push_signed(w.number(1)),
         b"\x8b": lambda w: w.push_signed(w.number(4)),
-        b"I": _Walk.push_line,
-        b"L": _Walk.push_line,
-        b"F": _Walk.push_line,
-        b"S": _Walk.push_line,
-        b"V": _Walk.push_line,
-        b"U": lambda w: w.push_text(w.take(w.number(1))),
-        b"T": lambda w: w.push_text(w.take(w.number(4))),
-        b"X": lambda w: w.push_text(w.take(w.number(4))),
-        b"\x8c": lambda w: w.push_text(w.take(w.number(1))),
-        b"\x8d": lambda w: w.push_text(w.take(w.number(8))),
+        b"I": PickleWalk.push_number_line,
+        b"L": PickleWalk.push_number_line,
+        b"F": PickleWalk.push_number_line,
+        b"S": PickleWalk.push_text_line,
+        b"V": PickleWalk.push_text_line,
+        b"U": lambda w: w.push_text(w.number(1)),
+        b"T": lambda w: w.push_text(w.number(4)),
+        b"X": lambda w: w.push_text(w.number(4)),
+        b"\x8c": lambda w: w.push_text(w.number(1)),
+        b"\x8d": lambda w: w.push_text(w.number(8)),
         b"C": lambda w: w.push_skipped(w.number(1)),
         b"B": lambda w: w.push_skipped(w.number(4)),
         b"\x8e": lambda w: w.push_skipped(w.number(8)),
         b"\x96": lambda w: w.push_skipped(w.number(8)),
-        b"c": _Walk.push_global,
-        b"\x93": _Walk.push_stack_global,
-        b"i": _Walk.push_instance,
-        b"Q": _Walk.push_persistent,
-        b"P": _Walk.push_persistent_line,
-        b"0": _Walk.discard,
-        b"1": _Walk.pop_to_mark,
-        b"2": _Walk.duplicate,
-        b"(": _Walk.mark,
+        b"c": PickleWalk.push_global,
+        b"\x93": PickleWalk.push_stack_global,
+        b"i": PickleWalk.push_instance,
+        b"Q": PickleWalk.push_persistent,
+        b"P": PickleWalk.push_persistent_line,
+        b"0": PickleWalk.discard,
+        b"1": PickleWalk.pop_to_mark,
+        b"2": PickleWalk.duplicate,
+        b"(": PickleWalk.mark,
         b"t": lambda w: w.push_tuple(w.pop_to_mark()),
         b"\x85": lambda w: w.push_tuple(w.pop(1)),
         b"\x86": lambda w: w.push_tuple(w.pop(2)),
         b"\x87": lambda w: w.push_tuple(w.pop(3)),
-        b"l": _Walk.replace_to_mark,
-        b"d": _Walk.replace_to_mark,
-        b"o": _Walk.replace_to_mark,
-        b"\x91": _Walk.replace_to_mark,
-        b"a": lambda w: w.replace(2),
-        b"s": lambda w: w.replace(3),
-        b"e": _Walk.extend_to_mark,
-        b"u": _Walk.extend_to_mark,
-        b"\x90": _Walk.extend_to_mark,
-        b"R": lambda w: w.replace(2),
-        b"b": lambda w: w.replace(2),
-        b"\x81": lambda w: w.replace(2),
+        b"l": lambda w: w.list_to_mark(),
+        b"d": lambda w: w.table_to_mark(),
+        b"o": PickleWalk.replace_to_mark,
+        b"\x91": PickleWalk.replace_to_mark,
+        b"a": lambda w: w.append(),
+        b"s": lambda w: w.set_item(),
+        b"e": lambda w: w.extend_to_mark(),
+        b"u": lambda w: w.set_items_to_mark(),
+        b"\x90": PickleWalk.extend_to_mark,
+        b"R": lambda w: w.call(),
+        b"b": lambda w: w.give_state(),
+        b"\x81": lambda w: w.make_object(),
         b"\x92": lambda w: w.replace(3),
         b"\x98": lambda w: w.replace(1),
         b"q": lambda w: w.remember(w.number(1)),
@@ -277,8 +310,8 @@ def _handlers() -> dict[int, _Handler]:
         b"j": lambda w: w.recall(w.number(4)),
         b"g": lambda w: w.recall(w.key_line()),
         b"\x80": lambda w: w.number(1),
-        b"\x95": lambda w: w.number(8),
-        b".": _Walk.stop,
+        b"\x95": lambda w: w.frame(w.number(8)),
+        b".": PickleWalk.stop,
     }
     return {opcode[0]: handler for opcode, handler in table.items()}
 

@@ -6,11 +6,12 @@ type x count bytes. Blind to bytes inside one storage; torch itself never checks
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Iterator
 
-from ckptdeck.core.probes.lost_pages import Span, find_lost_pages, zero_tail
-from ckptdeck.core.probes.pickle_walk import GlobalName, PickleDamage, PickleTooLong, walk_pickle
+from ckptdeck.core.probes.lost_pages import zero_tail
+from ckptdeck.core.probes.npz import judge_npz, npz_loader_says
+from ckptdeck.core.probes.pickle_bytes import PickleDamage
+from ckptdeck.core.probes.pickle_walk import GlobalName, PickleTooLong, walk_pickle
 from ckptdeck.core.probes.reading import MIB, Damage, Reader
 from ckptdeck.core.probes.zip_directory import (
     EMPTY_MAGIC,
@@ -18,13 +19,13 @@ from ckptdeck.core.probes.zip_directory import (
     Directory,
     Entry,
     check_members,
-    data_offset,
     find_directory,
     first_member,
     has_end,
     is_chain,
     read_member,
 )
+from ckptdeck.core.probes.zip_surroundings import LoaderSays, check_surroundings
 from ckptdeck.core.sighting import StructureFinding
 from ckptdeck.core.states import Structure
 
@@ -46,7 +47,11 @@ _DAMAGED_MESSAGE = (
 _HEAD_MESSAGE = (
     "torch.load says \"KeyError: filename 'storages' not found\": it took the file for a tar, since its start is lost"
 )
-_SILENT_MESSAGE = "torch.load says nothing and loads the zeros"
+_SAYS = LoaderSays(
+    lost="torch.load says nothing and loads the zeros",
+    cut=_CUT_MESSAGE,
+    appended="torch.load says nothing and loads the right values; something else was appended",
+)
 
 _BYTES_PER_VALUE = {
     "DoubleStorage": 8,
@@ -82,6 +87,7 @@ def probe_zip(reader: Reader) -> StructureFinding:
     head_lost = reader.at(0, 4) not in (LOCAL_MAGIC, EMPTY_MAGIC)
     if is_chain(reader):
         return StructureFinding(Structure.UNKNOWN, "torch-dcp", "archives one after another; content not judged")
+    kind = ""
     try:
         directory = find_directory(reader)
         if directory is None:
@@ -89,16 +95,17 @@ def probe_zip(reader: Reader) -> StructureFinding:
         kind, pickles = _recognise(directory)
         looked_at = check_members(reader, directory)
     except Damage as damage:
-        kind = _begun_as(reader)
-        message = damage.loader_says or (_HEAD_MESSAGE if head_lost else _DAMAGED_MESSAGE)
-        return _finding(kind, damage, message if kind == FORMAT else "")
+        kind = kind or _begun_as(reader)
+        return _finding(kind, damage, _loader_says(kind, damage, head_lost))
+    if kind == "npz":
+        return judge_npz(reader, directory, looked_at)
     if kind != FORMAT:
         return StructureFinding(
             Structure.UNKNOWN, kind, f"{kind} of {len(directory.entries):,} members; content not judged"
         )
     try:
         storages = _check_contents(reader, directory, pickles)
-        _check_surroundings(reader, directory)
+        check_surroundings(reader, directory, _SAYS)
     except Damage as damage:
         return _finding(FORMAT, damage, damage.loader_says or _DAMAGED_MESSAGE)
     return StructureFinding(
@@ -120,6 +127,12 @@ def _finding(kind: str, damage: Damage, message: str) -> StructureFinding:
         proof="exact-size" if damage.structure is Structure.SUSPECT else "none",
         loader_says=message,
     )
+
+
+def _loader_says(kind: str, damage: Damage, head_lost: bool) -> str:
+    if kind == FORMAT:
+        return damage.loader_says or (_HEAD_MESSAGE if head_lost else _DAMAGED_MESSAGE)
+    return npz_loader_says(head_lost, damage.loader_says == _CUT_MESSAGE) if kind == "npz" else ""
 
 
 def _recognise(directory: Directory) -> tuple[str, list[Entry]]:
@@ -224,31 +237,3 @@ def _check_storage(members: dict[str, Entry], name: str, length: int | None) -> 
         raise Damage(Structure.BROKEN, f"its pickle names storage {name!r}, and the archive has no such member")
     if length is not None and entry.size != length:
         raise Damage(Structure.BROKEN, f"{name!r} holds {entry.size:,} bytes, its pickle says {length:,}")
-
-
-def _check_surroundings(reader: Reader, directory: Directory) -> None:
-    """Holes inside a member, and bytes after the end: both load, neither should be there."""
-    headers = [entry.header for entry in directory.entries]
-
-    def span_at(offset: int) -> Span | None:
-        entry = directory.entries[max(0, bisect_right(headers, offset) - 1)]
-        begin = data_offset(reader, entry)
-        return Span(entry.name, begin, begin + entry.stored) if begin <= offset < begin + entry.stored else None
-
-    if lost := find_lost_pages(reader, 0, directory.start, span_at):
-        raise Damage(Structure.SUSPECT, lost, expected=directory.end, loader_says=_SILENT_MESSAGE)
-    if directory.end > reader.size:
-        raise Damage(
-            Structure.CUT,
-            f"the archive ends at byte {directory.end:,}, the file at {reader.size:,}",
-            expected=directory.end,
-            loader_says=_CUT_MESSAGE,
-        )
-    if directory.end < reader.size:
-        raise Damage(
-            Structure.SUSPECT,
-            f"{reader.size - directory.end:,} bytes too many: the archive ends at byte {directory.end:,}, "
-            f"the file at {reader.size:,}",
-            expected=directory.end,
-            loader_says="torch.load says nothing and loads the right values; something else was appended",
-        )

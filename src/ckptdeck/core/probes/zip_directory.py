@@ -147,6 +147,11 @@ def read_member(reader: Reader, directory: Directory, entry: Entry, limit: int) 
     return data
 
 
+def is_stored(entry: Entry) -> bool:
+    """Whether the bytes of a member lie in the file as they are."""
+    return entry.method == _STORED and entry.stored == entry.size
+
+
 def has_end(reader: Reader) -> bool:
     """Whether the file closes as an archive, whatever it begins with."""
     end = _end_at(reader, reader.size - _END.size)
