@@ -45,4 +45,4 @@ def test_zeros_at_the_start_of_an_unknown_format_are_no_finding() -> None:
 
 def test_zeros_around_a_value_in_the_middle_of_a_small_file_are_no_finding() -> None:
     content = bytes(200_000) + b"x" + bytes(200_000)
-    assert probe_bytes(content, "step_0810.pt").structure is Structure.UNKNOWN
+    assert probe_bytes(content, "weights.bin").structure is Structure.UNKNOWN

@@ -26,8 +26,6 @@ HEALTHY = FIXTURES / "one_save"
         ("hdf5_v3/weights.h5", "hdf5"),
         ("gguf/model.gguf", "gguf"),
         ("keras/model.keras", "keras"),
-        ("torch_legacy/model.pth", "torch-legacy"),
-        ("pickle4/model.pkl", "pickle"),
     ],
 )
 def test_formats_nobody_judges_are_named_and_left_alone(path: str, format_name: str) -> None:

@@ -9,8 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ckptdeck.core.filesystem import FileSystem
-from ckptdeck.core.probes import npy
+from ckptdeck.core.probes import npy, torch_legacy
+from ckptdeck.core.probes.compressed import looks_compressed, probe_compressed
 from ckptdeck.core.probes.generic import probe_tiny, probe_zeros, recognise_format
+from ckptdeck.core.probes.lost_head import looks_headless, probe_headless
+from ckptdeck.core.probes.msgpack import looks_like_msgpack, probe_msgpack
+from ckptdeck.core.probes.pickle_file import looks_like_pickle, probe_pickle
 from ckptdeck.core.probes.reading import PAGE, Reader, TooLarge
 from ckptdeck.core.probes.safetensors import looks_like_safetensors, probe_safetensors
 from ckptdeck.core.probes.torch_zip import looks_like_zip, probe_zip
@@ -24,6 +28,14 @@ _Probe = Callable[[Reader, str], StructureFinding]
 
 _BY_CONTENT_OR_NAME: tuple[tuple[_Recognise, _Probe], ...] = (
     (lambda head, name: head.startswith(npy.MAGIC), lambda reader, name: npy.probe_npy(reader)),
+    (
+        lambda head, name: head.startswith(torch_legacy.MAGIC),
+        lambda reader, name: torch_legacy.probe_torch_legacy(reader),
+    ),
+    (looks_like_pickle, probe_pickle),
+    (looks_compressed, probe_compressed),
+    (looks_like_msgpack, probe_msgpack),
+    (looks_headless, probe_headless),
 )
 """The first that recognises a file judges it; those that go by a name alone come last."""
 
@@ -41,7 +53,7 @@ def _probe(reader: Reader, name: str) -> StructureFinding:
     if tiny := probe_tiny(reader.size):
         return tiny
     head = reader.at(0, PAGE)
-    if zeros := probe_zeros(reader, head):
+    if zeros := probe_zeros(reader, head, name):
         return zeros
     try:
         if looks_like_zip(reader, head):

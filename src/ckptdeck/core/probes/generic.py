@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ckptdeck.core.probes.lost_head import says_of_zeros
 from ckptdeck.core.probes.lost_pages import holes
 from ckptdeck.core.probes.reading import MIB, PAGE, Reader, is_zero
 from ckptdeck.core.sighting import StructureFinding
@@ -49,7 +50,7 @@ def probe_tiny(size: int) -> StructureFinding | None:
     return None
 
 
-def probe_zeros(reader: Reader, head: bytes) -> StructureFinding | None:
+def probe_zeros(reader: Reader, head: bytes, name: str) -> StructureFinding | None:
     """A file of nothing but zeros, stored or never stored."""
     if not is_zero(head):
         return None
@@ -61,7 +62,8 @@ def probe_zeros(reader: Reader, head: bytes) -> StructureFinding | None:
         Structure.BROKEN,
         "",
         f"{reader.size:,} bytes, {what}",
-        loader_says='torch.load says "KeyError: filename \'storages\' not found", safetensors "invalid JSON in header"',
+        loader_says=says_of_zeros(name)
+        or 'torch.load says "KeyError: filename \'storages\' not found", safetensors "invalid JSON in header"',
     )
 
 

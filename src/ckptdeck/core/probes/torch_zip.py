@@ -13,6 +13,7 @@ from ckptdeck.core.probes.npz import judge_npz, npz_loader_says
 from ckptdeck.core.probes.pickle_bytes import PickleDamage
 from ckptdeck.core.probes.pickle_walk import GlobalName, PickleTooLong, walk_pickle
 from ckptdeck.core.probes.reading import MIB, Damage, Reader
+from ckptdeck.core.probes.torch_storages import BYTES_PER_VALUE
 from ckptdeck.core.probes.zip_directory import (
     EMPTY_MAGIC,
     LOCAL_MAGIC,
@@ -52,27 +53,6 @@ _SAYS = LoaderSays(
     cut=_CUT_MESSAGE,
     appended="torch.load says nothing and loads the right values; something else was appended",
 )
-
-_BYTES_PER_VALUE = {
-    "DoubleStorage": 8,
-    "FloatStorage": 4,
-    "HalfStorage": 2,
-    "BFloat16Storage": 2,
-    "LongStorage": 8,
-    "IntStorage": 4,
-    "ShortStorage": 2,
-    "CharStorage": 1,
-    "ByteStorage": 1,
-    "BoolStorage": 1,
-    "ComplexDoubleStorage": 16,
-    "ComplexFloatStorage": 8,
-    "QUInt8Storage": 1,
-    "QInt8Storage": 1,
-    "QInt32Storage": 4,
-    "QUInt4x2Storage": 1,
-    "QUInt2x4Storage": 1,
-    "UntypedStorage": 1,
-}
 
 
 def looks_like_zip(reader: Reader, head: bytes) -> bool:
@@ -227,7 +207,7 @@ def _storages(persistent_ids: list[object]) -> Iterator[tuple[str, int | None]]:
     for item in persistent_ids:
         match item:
             case ("storage", GlobalName() as kind, str() as key, device, int() as count) if device != "meta":
-                width = _BYTES_PER_VALUE.get(kind.name)
+                width = BYTES_PER_VALUE.get(kind.name)
                 yield key, None if width is None else width * count
 
 
