@@ -66,6 +66,23 @@ def test_a_restart_is_no_cadence_and_is_said() -> None:
     assert "median of 8 gaps: 10m00s (1 longer left out as restart)" in found.basis
 
 
+def test_two_gaps_are_no_cadence_and_nothing_is_full_by_them() -> None:
+    found = project(side(*hourly(3)), NO_RESERVE, NOW)
+    assert (found.interval, found.full_at) == (None, None)
+    assert found.fits == 5
+    assert "no cadence: 2 gaps between saves, 3 needed" in found.basis
+    assert project(side(*hourly(4)), NO_RESERVE, NOW).interval == 3600.0
+
+
+def test_files_that_were_copied_together_are_no_cadence() -> None:
+    copied = [saved(step, 600.0 - 0.02 * step) for step in range(46)]
+    found = project(side(*copied), NO_RESERVE, NOW)
+    assert (found.interval, found.full_at) == (None, None)
+    assert "no cadence: the files are 0.02 s apart, as copying leaves them" in found.basis
+    quick = [saved(step, 600.0 - 5.0 * step) for step in range(46)]
+    assert project(side(*quick), NO_RESERVE, NOW).interval == 5.0
+
+
 def test_touching_files_does_not_move_the_cadence() -> None:
     checkpoints = [
         replace(c, sighting=replace(c.sighting, identity=identity(2 * GB, age=float(n))))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 _UNITS = ("B", "kB", "MB", "GB", "TB", "PB", "EB")
+_YEAR = 365.25 * 86400
 
 
 def size_text(size: float) -> str:
@@ -23,7 +24,9 @@ def part_of_text(part: int, whole: int) -> str:
 
 
 def span_text(seconds: float) -> str:
-    """ "40s", "11m02s", "3h05m", "4d02h": two units."""
+    """ "40s", "11m02s", "3h05m", "4d02h": two units; "3y" from two years on."""
+    if years := years_text(seconds):
+        return years
     whole = max(0, round(seconds))
     if whole < 60:
         return f"{whole}s"
@@ -34,9 +37,16 @@ def span_text(seconds: float) -> str:
     return f"{whole // 86400}d{whole % 86400 // 3600:02d}h"
 
 
+def years_text(seconds: float) -> str:
+    """ "3y", and ">10y" for what no figure of ours can tell any closer; "" below two years."""
+    if seconds >= 10 * _YEAR:
+        return ">10y"
+    return f"{seconds / _YEAR:.0f}y" if seconds >= 2 * _YEAR else ""
+
+
 def counted(count: int, noun: str) -> str:
-    """1, "checkpoint" -> "1 checkpoint"; 46, "checkpoint" -> "46 checkpoints"."""
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+    """1, "checkpoint" -> "1 checkpoint"; 1046, "checkpoint" -> "1,046 checkpoints"."""
+    return f"{count} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
 def moment_text(seconds: float) -> str:

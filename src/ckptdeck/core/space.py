@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import groupby, islice, pairwise
 from statistics import median
 
-from ckptdeck.core.amounts import size_text, span_text
+from ckptdeck.core.amounts import counted, size_text, span_text
 from ckptdeck.core.policy import Policy
 from ckptdeck.core.sides import Projection, Side
 from ckptdeck.core.sighting import Checkpoint
@@ -19,6 +19,9 @@ _RECENT_SIZES = 5
 _RECENT_SAVES = 50
 _RESTART = 4.0
 """A gap so many times the median is a stop of the run, not its cadence."""
+_FEWEST_GAPS = 3
+_SHORTEST_INTERVAL = 5.0
+"""Seconds. Files that are closer to each other were copied or unpacked together: their times are not the run's."""
 
 
 def project(side: Side, policy: Policy, now: float, *, shares_with: Side | None = None) -> Projection:
@@ -30,9 +33,9 @@ def project(side: Side, policy: Policy, now: float, *, shares_with: Side | None 
     sizes = _recent_sizes(side)
     size = max(sizes, default=None)
     cadence = _cadence(side, now)
-    basis = [_size_basis(sizes), cadence.basis if cadence is not None else "no cadence yet: needs two saves"]
+    basis = [_size_basis(sizes), cadence.basis]
     volume = side.inventory.volume
-    interval = cadence.interval if cadence is not None else None
+    interval = cadence.interval
     if volume is None or not size:
         return Projection(size, interval, None, None, "; ".join(basis))
     per_save = size
@@ -49,9 +52,9 @@ def project(side: Side, policy: Policy, now: float, *, shares_with: Side | None 
     if volume.optimistic:
         basis.append(f"free space on {volume.fs_type} may be less than it says")
     full_at = None
-    if cadence is not None:
-        started = max(cadence.newest, now - cadence.interval)  # a run that stands still fills nothing meanwhile
-        full_at = started + (fits + 1) * cadence.interval
+    if interval is not None:
+        started = max(cadence.newest, now - interval)  # a run that stands still fills nothing meanwhile
+        full_at = started + (fits + 1) * interval
     return Projection(size, interval, fits, full_at, "; ".join(basis))
 
 
@@ -66,15 +69,17 @@ def bytes_still_needed(side: Side) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _Cadence:
-    interval: float
+    """How often the run saves. `interval` is None where the times do not tell, and `basis` then says why."""
+
+    interval: float | None
     newest: float
     basis: str
 
 
 def _newest_steps(side: Side) -> Iterator[list[Checkpoint]]:
     """Everything saved for one step, newest step first, as the side is sorted."""
-    counted = (c for c in side.checkpoints if c.step is not None and c.state is not State.FOREIGN)
-    for _, copies in groupby(counted, key=lambda checkpoint: checkpoint.step):
+    with_step = (c for c in side.checkpoints if c.step is not None and c.state is not State.FOREIGN)
+    for _, copies in groupby(with_step, key=lambda checkpoint: checkpoint.step):
         yield list(copies)
 
 
@@ -89,20 +94,23 @@ def _recent_sizes(side: Side) -> list[int]:
     return sizes or [c.size for c in side.checkpoints if c.step is None and c.state in _GOOD][:_RECENT_SIZES]
 
 
-def _cadence(side: Side, now: float) -> _Cadence | None:
+def _cadence(side: Side, now: float) -> _Cadence:
     saves = (_saved_at(copies, now) for copies in islice(_newest_steps(side), _RECENT_SAVES))
     times = sorted(time for time in saves if time is not None)
     gaps = [later - earlier for earlier, later in pairwise(times) if later > earlier]
-    if not gaps:
-        return None
-    limit = _RESTART * median(gaps)
+    newest = max(times, default=0.0)
+    limit = _RESTART * median(gaps) if gaps else 0.0
     steady = [gap for gap in gaps if gap <= limit]
+    if len(steady) < _FEWEST_GAPS:
+        return _Cadence(None, newest, f"no cadence: {counted(len(steady), 'gap')} between saves, {_FEWEST_GAPS} needed")
     interval = median(steady)
+    if interval < _SHORTEST_INTERVAL:
+        return _Cadence(None, newest, f"no cadence: the files are {interval:.2g} s apart, as copying leaves them")
+    basis = f"median of {counted(len(steady), 'gap')}: {span_text(interval)}"
     left_out = len(gaps) - len(steady)
-    counted = f"median of {len(steady)} gap{'s' if len(steady) != 1 else ''}: {span_text(interval)}"
     if left_out:
-        counted += f" ({left_out} longer left out as restart{'s' if left_out != 1 else ''})"
-    return _Cadence(interval, times[-1], counted)
+        basis += f" ({left_out} longer left out as restart{'s' if left_out != 1 else ''})"
+    return _Cadence(interval, newest, basis)
 
 
 def _saved_at(copies: list[Checkpoint], now: float) -> float | None:

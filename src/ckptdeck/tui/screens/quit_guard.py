@@ -9,9 +9,9 @@ from textual.binding import Binding
 from textual.containers import Horizontal, Vertical
 from textual.widgets import Button
 
+from ckptdeck.core.amounts import counted
 from ckptdeck.tui.screens.modal import Deafness, ScrollingModal
 from ckptdeck.tui.view_model.line import BLANK, Ink, Piece, line
-from ckptdeck.tui.view_model.measures import count
 from ckptdeck.tui.view_model.review import quit_lines
 from ckptdeck.tui.view_model.view import View
 from ckptdeck.tui.widgets.line_view import LineScroll, LineView
@@ -51,7 +51,7 @@ class QuitGuard(ScrollingModal[bool]):
         if not view.working:
             self.dismiss(True)
             return
-        words = f"{count(len(view.working), 'job')} not finished"
+        words = f"{counted(len(view.working), 'job')} not finished"
         self.query_one("#title", LineView).show(lambda _width: (line(Piece(words, Ink.STRONG)), BLANK))
         self.text.show(lambda width: quit_lines(view.working, width))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ckptdeck.core.amounts import counted
 from ckptdeck.core.safe_text import visible
 from ckptdeck.core.states import CANDIDATES, NOT_THERE, Condition, FlightState, Role, State, Verdict
 from ckptdeck.core.survey import ResumePoint, Side, Survey
@@ -99,7 +100,7 @@ def _no_resume(survey: Survey) -> Line:
             if step.step is not None and checkpoint is not None and checkpoint.state in CANDIDATES:
                 words = f"{checkpoint.state}, nothing is proven yet; A records it"
                 return _resume(f"{step.step}?", Ink.WARN, words)
-    return _resume("NONE", Ink.BAD, f"{measures.count(len(there), 'checkpoint')}, none of them whole")
+    return _resume("NONE", Ink.BAD, f"{counted(len(there), 'checkpoint')}, none of them whole")
 
 
 def _next_save(view: View) -> Line:
@@ -153,7 +154,7 @@ def notice_lines(view: View, width: int, *, all_trouble: bool, limit: int) -> tu
 def _day_one(survey: Survey, lock: Lock) -> Line:
     there = [c for side in survey.sides for c in side.checkpoints if c.state not in NOT_THERE | {State.FOREIGN}]
     primary = [c for c in survey.primary.checkpoints if c.state not in NOT_THERE | {State.FOREIGN}]
-    held = f"{measures.count(len(primary), 'checkpoint')}, {measures.size(sum(c.size for c in primary))}"
+    held = f"{counted(len(primary), 'checkpoint')}, {measures.size(sum(c.size for c in primary))}"
     if lock is Lock.READ_ONLY or not there:
         return line(Piece(" Nothing is recorded here yet, and nothing is created by looking.", Ink.ACCENT))
     goal = "record and mirror" if survey.mirror is not None else "record"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from datetime import datetime, tzinfo
 
+from ckptdeck.core.amounts import years_text
+
 _UNITS = "KMGTPE"
 
 
@@ -57,7 +59,9 @@ def since(now: float, at: float) -> str:
 
 
 def span(seconds: float) -> str:
-    """Two units where the second one matters: `41s`, `7m`, `1h 10m`, `3d 4h`, `40d`."""
+    """Two units where the second one matters: `41s`, `7m`, `1h 10m`, `3d 4h`, `40d`; years from two on."""
+    if years := years_text(seconds):
+        return years
     seconds = max(0.0, seconds)
     if seconds < 60:
         return f"{int(seconds)}s"
@@ -101,8 +105,3 @@ def cells_full(fraction: float, width: int) -> int:
     if fraction >= 1:
         return width
     return max(1, min(width - 1, round(fraction * width)))
-
-
-def count(number: int, noun: str) -> str:
-    """`1 checkpoint`, `46 checkpoints`."""
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
