@@ -81,6 +81,31 @@ def test_what_is_bad_is_said_in_capitals_with_the_reason_and_exit_1(deck: Deck) 
     assert "step_0810.pt on mirror is truncated" in trouble
 
 
+def test_rows_without_a_finding_say_no_more_than_their_columns(deck: Deck) -> None:
+    for step in range(800, 846):
+        deck.put(f"step_{step:04d}.pt", data_of("a"))
+    lines = deck.run("status", deck.primary).out.splitlines()
+    rows = [line for line in lines if line.startswith("8")]
+    assert len(rows) == 46
+    assert all(row.endswith("  adopt") for row in rows)
+    assert lines[-1].startswith("46 checkpoints without a record: `ckptdeck adopt`")
+
+
+def test_a_long_reason_is_cut_in_its_row_and_whole_under_trouble(deck: Deck) -> None:
+    deck.mirrored("step_0810.pt")
+    cut(deck.mirror / "step_0810.pt", 12_000)
+    out = deck.run("status", deck.primary).out
+    (row,) = [line for line in out.splitlines() if line.startswith("810")]
+    reason = row.split("  repair")[1].strip()
+    assert reason.startswith("mirror is truncated (12.0 of 20.0 kB, 8.00 kB short of the record of ")
+    assert reason.endswith("…")
+    assert len(reason) <= 100
+    document = deck.run("status", deck.primary, "--json").document
+    whole = document["sides"]["mirror"]["checkpoints"][0]["reason"]
+    assert whole in out.split("TROUBLE")[1].split("\n\n")[0]
+    assert whole in document["steps"][0]["reason"]
+
+
 def test_a_size_only_resume_point_is_not_called_whole(deck: Deck) -> None:
     deck.recorded("step_0810.pt")
     deck.forget_receipts(deck.control)

@@ -10,13 +10,15 @@ from ckptdeck.core.amounts import counted, part_of_text, size_text, span_text
 from ckptdeck.core.plans.plan import ItemResult, Outcome, Plan, PlanItem, PlanResult
 from ckptdeck.core.safe_text import visible
 from ckptdeck.core.sighting import Checkpoint, InFlight
-from ckptdeck.core.states import BAD, Condition, FlightState, Role, State, Verdict
+from ckptdeck.core.states import BAD, CANDIDATES, FINDINGS, Condition, FlightState, Role, State, Verdict
 from ckptdeck.core.survey import Side, Step, Survey
 from ckptdeck.core.verify import Verification
 
 Paint = Callable[[str, str], str]
 """(text, "good" | "bad" | "warn" | "busy" | "faint" | "strong") → the text, maybe coloured."""
 
+_ROW_REASON = 100
+"""Cells of a reason beside its row; it is told in full under TROUBLE and with --json."""
 _CODES = {"good": "32", "bad": "31", "warn": "33", "busy": "36", "faint": "2", "strong": "1"}
 
 
@@ -71,6 +73,10 @@ def status_lines(survey: Survey, trouble: Sequence[str], paint: Paint = paint_pl
     if survey.steps:
         yield ""
         yield from _step_table(survey, paint)
+    unrecorded = sum(_lacks_record(step) for step in survey.steps)
+    if unrecorded:
+        yield ""
+        yield f"{counted(unrecorded, 'checkpoint')} without a record: `ckptdeck adopt` proves and records what is whole"
 
 
 def resume_line(survey: Survey, paint: Paint = paint_plain) -> str:
@@ -111,7 +117,7 @@ def _side_cells(side: Side, survey: Survey) -> list[str]:
     projection = survey.space.get(side.role)
     if projection is not None:
         if projection.fits is not None:
-            cells.append(f"{projection.fits} more fit")
+            cells.append(f"{projection.fits:,} more fit")
         if projection.full_at is not None:
             cells.append(f"full in {span_text(projection.full_at - survey.taken_at)}")
     if inventory.quarantine:
@@ -137,10 +143,34 @@ def _step_table(survey: Survey, paint: Paint) -> Iterator[str]:
         cells = [label, visible(step.name), _cell(survey.primary, step, survey.taken_at)]
         if survey.mirror is not None:
             cells.append(_cell(survey.mirror, step, survey.taken_at))
-        rows.append([*cells, step.verdict.value, "" if step.verdict is Verdict.SAFE else step.reason])
+        rows.append([*cells, step.verdict.value, _row_reason(step, survey)])
         inks.append(_verdict_ink(step.verdict))
     for line, ink in zip(_table(rows, indent=""), inks, strict=True):
         yield paint(line, ink) if ink else line
+
+
+def _row_reason(step: Step, survey: Survey) -> str:
+    """In short, why a row is wrong or not done; of all others the columns say enough."""
+    copies = [step.on(side.role) for side in survey.sides if side.inventory.condition.readable]
+    wrong = any(copy is not None and copy.state in FINDINGS for copy in copies)
+    if wrong or step.verdict in (Verdict.DIVERGED, Verdict.LOST, Verdict.IN_FLIGHT):
+        return _shortened(step.reason, _ROW_REASON)
+    return ""
+
+
+def _shortened(text: str, width: int) -> str:
+    """`text` as far as whole words of it fit."""
+    if cell_width(text) <= width:
+        return text
+    while cell_width(text) > width - 1:
+        head, blank, _ = text.rpartition(" ")
+        text = head if blank else text[: len(text) - 1]
+    return text.rstrip(" ;,:") + "…"
+
+
+def _lacks_record(step: Step) -> bool:
+    copies = [copy for copy in (step.primary, step.mirror) if copy is not None]
+    return any(copy.state in CANDIDATES and copy.sighting.record is None for copy in copies)
 
 
 def _cell(side: Side, step: Step, now: float) -> str:
