@@ -1,6 +1,6 @@
 """Copies to the mirror what the retention keeps and the mirror lacks, newest first, each copy read back and proven.
 
-Without names only what `prune` would keep; `--all` or names override that. Candidates are proven in the act and
+Without names only what the retention keeps; `--all` or names override that. Candidates are proven in the act and
 recorded on both sides. Nothing is ever deleted.
 """
 

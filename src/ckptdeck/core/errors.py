@@ -168,7 +168,7 @@ def from_os_error(error: OSError, doing: str) -> CkptdeckError:
         return NoSpace(
             what,
             why="The quota is used up" if quota else "The volume has no room left",
-            next_step="Free space there (`ckptdeck space` shows what would help), then run the command again",
+            next_step="Free space there, then run the command again",
         )
     if error.errno in VOLUME_ERRNOS:
         return VolumeSuspect(

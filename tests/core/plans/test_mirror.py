@@ -228,7 +228,7 @@ def test_the_case_of_a_mirror_with_less_than_one_checkpoint_left() -> None:
     assert plan.needs == SIZE
 
 
-def test_what_does_not_fit_is_skipped_and_says_what_pruning_would_free() -> None:
+def test_what_does_not_fit_is_skipped_and_says_what_is_beyond_the_retention() -> None:
     steps = all_seen(range(100, 700, 100), State.VERIFIED)
     policy = Policy(keep_last=2)
     survey = pair(steps, all_seen((400, 300, 200, 100), State.VERIFIED), policy=policy, free=10 * GB + SIZE)
@@ -236,7 +236,7 @@ def test_what_does_not_fit_is_skipped_and_says_what_pruning_would_free() -> None
     assert [item.step for item in plan.acting] == [600]
     skipped = item_of(plan, 500)
     assert (skipped.act, skipped.guard, skipped.details) == (Act.SKIP, Guard.NO_SPACE, {})
-    assert "`ckptdeck prune` would free 4.94 GB" in skipped.reason
+    assert "4.94 GB there are beyond the retention" in skipped.reason
     assert (plan.refused, plan.needs) == (None, SIZE)
 
 

@@ -61,7 +61,7 @@ def adopt_row(row: Step, survey: Survey, wish: Wish) -> tuple[PlanItem, ...]:
         if link is not None:
             items.append(stopped(checkpoint, role, link))
         elif checkpoint.state is State.RETIRED:
-            items.append(stays(checkpoint, role, "retired by `ckptdeck rollback`"))
+            items.append(stays(checkpoint, role, "retired: recorded already and no resume point"))
         elif checkpoint.sighting.record is not None and checkpoint.state is not State.CHANGED:
             items.append(stays(checkpoint, role, _recorded(checkpoint)))
         elif (refusal := refusals[role]) is not None:

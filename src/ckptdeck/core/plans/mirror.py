@@ -100,7 +100,7 @@ def _judge(row: Step, survey: Survey, mirror: Side, wish: Wish) -> PlanItem:
     if row.verdict is Verdict.SAFE:
         return stays(either, Role.MIRROR, "whole on both sides")
     if row.verdict is Verdict.RETIRED:
-        return stays(either, Role.MIRROR, "retired by `ckptdeck rollback`: no longer mirrored")
+        return stays(either, Role.MIRROR, "retired: no longer mirrored")
     if source is None or source.state in NOT_THERE:
         return stays(either, Role.MIRROR, _no_source(row, copy))
     refusal = _source_refusal(source, copy, survey)

@@ -93,6 +93,6 @@ def _no_room(item: PlanItem, reason: str) -> PlanItem:
 
 
 def _figures(survey: Survey, role: Role, room: int, freed: int) -> str:
-    prune = f"`ckptdeck prune` would free {size_text(freed)}" if freed else "pruning would free nothing"
+    beyond = f"{size_text(freed)} there are beyond the retention" if freed else "the retention keeps all that is there"
     reserve = size_text(reserve_on(survey, role))
-    return f"{size_text(max(0, room))} are left on the {role} beside the reserve of {reserve}; {prune}"
+    return f"{size_text(max(0, room))} are left on the {role} beside the reserve of {reserve}; {beyond}"
