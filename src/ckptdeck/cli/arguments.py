@@ -50,9 +50,9 @@ def add_output_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--quiet", action="store_true", help="no progress and no notes; answers and errors stay")
 
 
-def add_selection(parser: argparse.ArgumentParser, *, names: str = "", metavar: str = "NAME") -> None:
+def add_selection(parser: argparse.ArgumentParser, *, names: str = "") -> None:
     """DIR arguments and, when `names` says what they are for, NAME arguments."""
-    words = f"[PRIMARY] [MIRROR] [{metavar} ...]" if names else "[PRIMARY] [MIRROR]"
+    words = "[PRIMARY] [MIRROR] [NAME ...]" if names else "[PRIMARY] [MIRROR]"
     help_text = "directories contain a slash (or are . and ..), primary first"
     parser.add_argument("words", nargs="*", metavar=words, help=f"{help_text}; {names}" if names else help_text)
     add_directory_options(parser)

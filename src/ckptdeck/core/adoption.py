@@ -11,7 +11,8 @@ from ckptdeck.core.plans.plan import PlanItem
 from ckptdeck.core.progress import Effort
 from ckptdeck.core.recheck import require_source
 from ckptdeck.core.safe_text import visible
-from ckptdeck.core.transfer import adopted_record
+from ckptdeck.core.sighting import Record, RecordMember
+from ckptdeck.core.states import Kind, Origin
 from ckptdeck.core.verify import receipt_of
 from ckptdeck.core.volume import volume_of
 
@@ -23,8 +24,7 @@ def adopt(host: Host, pair: Pair, item: PlanItem, effort: Effort) -> str:
     changed since the plan, SourceChanged, Cancelled, OSError.
     """
     checkpoint_set = pair.on(item.side)
-    manifest = Manifest(host.fs, checkpoint_set, pid=host.pid)
-    _require_unrecorded(manifest, item)
+    _require_unrecorded(Manifest(host.fs, checkpoint_set), item)
     reading = _prove(host, checkpoint_set, item, effort)
     expect = item.details.get("expect")
     if expect is not None and reading.digest != expect:
@@ -34,7 +34,7 @@ def adopt(host: Host, pair: Pair, item: PlanItem, effort: Effort) -> str:
             why="One of the two copies is damaged or of another run",
             next_step=f"Nothing was recorded. To decide: `ckptdeck adopt {visible(item.name)} --side {item.side}`",
         )
-    _write(host, checkpoint_set, manifest, item, reading)
+    record_in_place(host, checkpoint_set, item, reading)
     return f"recorded, {reading.evidence} evidence"
 
 
@@ -52,8 +52,7 @@ def adopt_twins(host: Host, pair: Pair, first: PlanItem, second: PlanItem, effor
             next_step=f"Nothing was recorded. Decide with `ckptdeck adopt {visible(first.name)} --side primary|mirror`",
         )
     for item, reading in zip((first, second), readings, strict=True):
-        checkpoint_set = pair.on(item.side)
-        _write(host, checkpoint_set, Manifest(host.fs, checkpoint_set, pid=host.pid), item, reading)
+        record_in_place(host, pair.on(item.side), item, reading)
     weakest = min((reading.evidence for reading in readings), key=lambda evidence: evidence.rank)
     return f"recorded on both sides, {weakest} evidence"
 
@@ -79,7 +78,21 @@ def _prove(host: Host, checkpoint_set: CheckpointSet, item: PlanItem, effort: Ef
     return read_for_proof(host, path, volume, name=item.name, side=item.side, effort=effort)
 
 
-def _write(host: Host, checkpoint_set: CheckpointSet, manifest: Manifest, item: PlanItem, reading: Reading) -> None:
-    record = adopted_record(host, checkpoint_set, item, reading)
+def record_in_place(host: Host, checkpoint_set: CheckpointSet, item: PlanItem, reading: Reading) -> None:
+    """Writes record and receipt of a file that was read, hashed and held still where it lies. Raises OSError."""
+    manifest = Manifest(host.fs, checkpoint_set, pid=host.pid)
+    record = Record(
+        name=item.name,
+        step=item.step,
+        kind=Kind.FILE,
+        size=reading.member.size,
+        mtime_ns=reading.member.mtime_ns,
+        digest=reading.digest,
+        members=(RecordMember("", reading.member.size, reading.digest),),
+        recorded_at=host.clock.now(),
+        origin=Origin.ADOPTED,
+        run_id=checkpoint_set.document.run_id if checkpoint_set.document is not None else None,
+        host=host.name,
+    )
     manifest.write_record(record)
     manifest.write_receipt(receipt_of(host, checkpoint_set, record, reading))

@@ -9,13 +9,12 @@ from dataclasses import replace
 
 from ckptdeck.core.checkpoint_set import CheckpointSet, sibling_control
 from ckptdeck.core.filesystem import FileSystem, read_file
-from ckptdeck.core.manifest import Manifest
+from ckptdeck.core.manifest import RACY_NS, Manifest
 from ckptdeck.core.record_format import seconds_of
 from ckptdeck.core.safe_text import name_from_json
 from ckptdeck.core.sighting import Quarantined, ReadBefore, Record
 from ckptdeck.core.states import Condition, Role
 
-_RACY_NS = 2_000_000_000
 _LIMIT = 1 << 20
 
 
@@ -37,7 +36,7 @@ def read_bookkeeping(
         return before
     now_ns = int(now * 1e9)
     contents = manifest.read_all(now_ns, before.contents if before is not None else None)
-    settled = all(now_ns - one.st_mtime_ns > _RACY_NS for one in stats)
+    settled = all(now_ns - one.st_mtime_ns > RACY_NS for one in stats)
     return ReadBefore(contents, stamps, settled)
 
 

@@ -14,11 +14,10 @@ from ckptdeck.core.filesystem import FileSystem, opened
 from ckptdeck.core.host import Host
 from ckptdeck.core.progress import Effort, Pacer, Progress
 from ckptdeck.core.safe_text import visible
-from ckptdeck.core.sighting import Member, RecordMember, Volume
+from ckptdeck.core.sighting import Member, Volume
 from ckptdeck.core.states import Evidence
 from ckptdeck.core.volume import fsync_directory, in_memory, sync_data
 
-ALGORITHM = "xxh3_128"
 CHUNK = 1 << 20
 """Bytes read at a time: larger ones fall out of the processor's cache and are slower (performance.md 1.1)."""
 DROP_WINDOW = 8 * CHUNK
@@ -46,14 +45,6 @@ def member_of(path: str, status: os.stat_result) -> Member:
         links=status.st_nlink,
         blocks=status.st_blocks,
     )
-
-
-def digest_of_members(members: tuple[RecordMember, ...]) -> str:
-    """The digest of a checkpoint: its only file's own, or that of the byte-sorted lines `<hex>  <path>`."""
-    if len(members) == 1 and members[0].path == "":
-        return members[0].digest
-    lines = sorted(f"{member.digest}  {member.path}\n".encode("utf-8", "surrogateescape") for member in members)
-    return xxhash.xxh3_128(b"".join(lines)).hexdigest()
 
 
 def digest_descriptor(

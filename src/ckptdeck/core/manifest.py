@@ -33,7 +33,8 @@ RECORD, NEXT = ".json", ".json.next"
 _LIMIT = 64 << 20  # a directory of 100,000 shards stays below
 _LONGEST_NAME = 200
 _Named = TypeVar("_Named", Record, Receipt)
-_RACY_NS = 2_000_000_000
+RACY_NS = 2_000_000_000
+"""What changed so shortly before it was read may have changed again without its mtime showing it (R32)."""
 
 
 def store_name(name: str) -> str:
@@ -138,7 +139,7 @@ class Manifest:
         known = old.get(path)
         if known is not None and known.settled and known.stamp == stamp:
             return known
-        settled = now_ns - entry.stat.st_mtime_ns > _RACY_NS
+        settled = now_ns - entry.stat.st_mtime_ns > RACY_NS
         try:
             data = read_file(self._fs, path, _LIMIT)
         except FileNotFoundError:

@@ -52,16 +52,12 @@ def encode_record(record: Record) -> bytes:
         "retired": record.retired,
         "marked_bad": record.marked_bad,
     }
-    document["checksum"] = _checksum(document)
-    return _dump(document)
+    return _dump_summed(document)
 
 
 def decode_record(data: bytes) -> Record:
     """Raises ValueError with the reason for anything that is not exactly a record of this version."""
-    document = _load(data, RECORD_SCHEMA)
-    claimed = document.pop("checksum", None)
-    if claimed != _checksum(document):
-        raise ValueError("its checksum does not fit its content")
+    document = _load_summed(data, RECORD_SCHEMA)
     members = tuple(RecordMember(_path(item), _size(item), _digest(item)) for item in _typed(document, "members", list))
     if not members or sum(member.size for member in members) != document.get("size"):
         raise ValueError("its members do not add up to its size")
@@ -104,16 +100,12 @@ def encode_receipt(receipt: Receipt) -> bytes:
         "mount": receipt.mount,
         "note": receipt.note,
     }
-    document["checksum"] = _checksum(document)
-    return _dump(document)
+    return _dump_summed(document)
 
 
 def decode_receipt(data: bytes) -> Receipt:
     """Raises ValueError with the reason for anything that is not exactly a receipt of this version."""
-    document = _load(data, RECEIPT_SCHEMA)
-    claimed = document.pop("checksum", None)
-    if claimed != _checksum(document):
-        raise ValueError("its checksum does not fit its content")
+    document = _load_summed(data, RECEIPT_SCHEMA)
     stamps = tuple(
         Stamp(_path(item), _size(item), _typed(item, "mtime_ns", int), _typed(item, "ctime_ns", int))
         for item in _typed(document, "stamps", list)
@@ -150,6 +142,18 @@ def _dump(document: Mapping[str, Any]) -> bytes:
 def _checksum(document: Mapping[str, Any]) -> str:
     canonical = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return xxhash.xxh3_128(canonical.encode()).hexdigest()
+
+
+def _dump_summed(document: dict[str, Any]) -> bytes:
+    return _dump({**document, "checksum": _checksum(document)})
+
+
+def _load_summed(data: bytes, schema: str) -> dict[str, Any]:
+    document = _load(data, schema)
+    claimed = document.pop("checksum", None)
+    if claimed != _checksum(document):
+        raise ValueError("its checksum does not fit its content")
+    return document
 
 
 def _load(data: bytes, schema: str) -> dict[str, Any]:

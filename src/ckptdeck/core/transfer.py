@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import xxhash
 
+from ckptdeck.core.adoption import record_in_place
 from ckptdeck.core.amounts import size_text
 from ckptdeck.core.checkpoint_set import CheckpointSet
 from ckptdeck.core.errors import Cancelled, CkptdeckError, ContentMismatch, NoSpace, RottenSource, SourceChanged
@@ -28,8 +29,8 @@ from ckptdeck.core.progress import Effort, Pacer, Progress
 from ckptdeck.core.publish import Intent, Published, Settled, name_part, settle
 from ckptdeck.core.recheck import require_source
 from ckptdeck.core.safe_text import visible
-from ckptdeck.core.sighting import Record, RecordMember, Volume
-from ckptdeck.core.states import Evidence, Kind, Origin, Role
+from ckptdeck.core.sighting import Record, Volume
+from ckptdeck.core.states import Evidence, Origin, Role
 from ckptdeck.core.verify import known_records, receipt_of, write_bad_receipt
 from ckptdeck.core.volume import fsync_directory, in_memory, sync_data, volume_of
 
@@ -44,7 +45,7 @@ class Staged:
     volume: Volume
     target: CheckpointSet
 
-    def give_name(self, host: Host, *, replace: bool = False) -> Published:
+    def give_name(self, host: Host) -> Published:
         """Announce, rename, record. Raises as `name_part` does."""
         result = Published(self.target.path_of(self.intent.name))
         name_part(host, self.target, self.volume, self.part, self.settled, self.intent, result)
@@ -85,7 +86,7 @@ def staged_copy(
                     next_step="It was not given its final name; check the target's disk",
                 )
             if record is None:
-                _record_source(host, source, item, reading)
+                record_in_place(host, source, item, reading)
             yield Staged(part, settled, intent, volume, target)
         except Cancelled:
             part.leave()
@@ -162,31 +163,6 @@ def _judge_source(
         with contextlib.suppress(OSError):  # a receipt is a by-product here; the copy is what was asked for
             manifest.write_receipt(receipt_of(host, source, match, reading))
     return match
-
-
-def _record_source(host: Host, source: CheckpointSet, item: PlanItem, reading: Reading) -> None:
-    """A candidate was read, hashed and held still: now it is recorded where it lies."""
-    manifest = Manifest(host.fs, source, pid=host.pid)
-    record = adopted_record(host, source, item, reading)
-    manifest.write_record(record)
-    manifest.write_receipt(receipt_of(host, source, record, reading))
-
-
-def adopted_record(host: Host, checkpoint_set: CheckpointSet, item: PlanItem, reading: Reading) -> Record:
-    """The record of a file that somebody else wrote, from one proven reading of it."""
-    return Record(
-        name=item.name,
-        step=item.step,
-        kind=Kind.FILE,
-        size=reading.member.size,
-        mtime_ns=reading.member.mtime_ns,
-        digest=reading.digest,
-        members=(RecordMember("", reading.member.size, reading.digest),),
-        recorded_at=host.clock.now(),
-        origin=Origin.ADOPTED,
-        run_id=checkpoint_set.document.run_id if checkpoint_set.document is not None else None,
-        host=host.name,
-    )
 
 
 # --- the copy

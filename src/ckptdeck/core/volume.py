@@ -112,11 +112,11 @@ def rename_into_place(
             return _rename_no_clobber(host.fs, staged, final)
         except FileExistsError:
             if not replace and volume.fs_class != "local" and _did_happen(host.fs, staged, final, inode):
-                return (_ambiguous(final),)
+                return (_ambiguous(),)
             raise
         except OSError as error:
             if volume.fs_class != "local" and _did_happen(host.fs, staged, final, inode):
-                return (_ambiguous(final),)
+                return (_ambiguous(),)
             delay = next(delays, None) if error.errno in _SHARING else None
             if delay is None:
                 raise
@@ -191,7 +191,7 @@ def _no_durable_names(path: str, reason: str) -> Warning:
     return Warning("W1", f"names in this directory may not survive a power cut: {reason}")
 
 
-def _ambiguous(final: str) -> Warning:
+def _ambiguous() -> Warning:
     return Warning("W10", "the server reported an error for a rename that had happened")
 
 
