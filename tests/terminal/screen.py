@@ -67,10 +67,9 @@ class Screen:
         """Presses the confirming key until the review is gone: it is deaf for a moment after it opened."""
 
         def gone(text: str) -> bool:
-            if "Do it" not in text:
-                return True
-            self.type(key)
-            return False
+            if "Do it" in text:
+                self.type(key)
+            return "Do it" not in text and "RESUME" in text
 
         self.wait_for(gone)
 

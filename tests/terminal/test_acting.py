@@ -48,7 +48,7 @@ def test_a_new_step_appears_is_mirrored_and_ends_verified(run: Run, open_screen:
     screen = open_screen(*CKPTDECK, *run.directories, columns=columns, rows=rows)
     screen.wait_for(lambda text: verified_rows(text) == 2)
     run.publish(150)
-    screen.wait_for("mirror-me")
+    screen.wait_for("size-only")
     screen.type("g", "m")
     screen.wait_for(lambda text: "U unlocks" in text or "locked" in text.lower())
     assert run.on_mirror() == {"step_0050.pt", "step_0100.pt"}

@@ -19,12 +19,12 @@ def test_it_runs_at_every_size_and_back(run: Run, open_screen: Open) -> None:
     screen.wait_for("structure-ok")
     for columns, rows in ((40, 12), (30, 8), (160, 45), (80, 24)):
         screen.resize(columns, rows)
-        seen = screen.wait_for(lambda text, wide=columns: fits(text, wide) and "50" in text)
+        seen = screen.wait_for(fitting(columns))
         assert "RESUME" in seen
 
 
-def fits(text: str, columns: int) -> bool:
-    return "RESUME" in text and max(map(len, text.splitlines())) <= columns
+def fitting(columns: int) -> Callable[[str], bool]:
+    return lambda text: "RESUME" in text and "50" in text and max(map(len, text.splitlines())) <= columns
 
 
 def test_no_colour_means_no_colour_and_the_cursor_is_still_seen(run: Run, open_screen: Open) -> None:
@@ -69,7 +69,7 @@ def test_hostile_names_are_shown_and_do_nothing(run: Run, open_screen: Open) -> 
     before = screen.title()
     seen = screen.wait_for(lambda text: all(f" {step} " in text or f"_{step}.pt" in text for step in range(1, 8)))
     screen.type("A")
-    review = screen.wait_for("Do it")
+    review = screen.wait_for(lambda text: "Do it" in text and "[bold]c[_3.pt" in text)
     for text in (seen, review):
         assert "\x1b" not in text
     assert "\\e" in review

@@ -252,11 +252,12 @@ def run_console(
         state = ViewState(order=state.order, theme=theme)
     if os.environ.get("SSH_CONNECTION"):
         os.environ.setdefault("TEXTUAL_ANIMATIONS", "none")
-    app = ConsoleApp(engine, settings_for(os.environ, read_only=read_only, start_locked=start_locked), state)
-    try:
-        app.run(mouse=mouse)
-    finally:
-        engine.stop(lifecycle.STOP_WITHIN)
+    with lifecycle.lasting_output():
+        app = ConsoleApp(engine, settings_for(os.environ, read_only=read_only, start_locked=start_locked), state)
+        try:
+            app.run(mouse=mouse)
+        finally:
+            engine.stop(lifecycle.STOP_WITHIN)
     if app.view_state != state:
         save_view_state(path, app.view_state)
     return app.return_code or 0
