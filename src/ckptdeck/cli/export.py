@@ -66,7 +66,7 @@ def _require_manifest(side: Side) -> None:
             next_step="`ckptdeck init` makes it a set, `ckptdeck adopt` records what is there",
         )
     if inventory.condition is not Condition.OK:
-        raise VolumeSuspect(f"{where} is {inventory.condition.value.replace('-', ' ')}", why=inventory.why)
+        raise VolumeSuspect(f"{where} is {inventory.condition.words}", why=inventory.why)
 
 
 def _records(side: Side) -> list[Record]:

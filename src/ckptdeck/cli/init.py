@@ -66,8 +66,8 @@ def run(arguments: argparse.Namespace, terminal: Terminal, interruption: Interru
     next_steps = _next_steps(survey, session)
     terminal.document(_document(done, survey, next_steps))
     _say(session, done, survey, next_steps)
-    for one in (done.pair.primary, done.pair.mirror):
-        if one is not None and one.control in done.created:
+    for one in done.pair.sets:
+        if one.control in done.created:
             log.append(host, one.control, text="init", outcome="done")
     return 0
 

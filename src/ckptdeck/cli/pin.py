@@ -46,19 +46,14 @@ def change_pins(session: Session, change: Change, *, action: str, done: str) -> 
     require_changeable(session.pair, action)
     results = []
     for name in session.names:
-        changed = [one.role for one in _sets(session) if _change(session, one, name, change)]
+        changed = [one.role for one in session.pair.sets if _change(session, one, name, change)]
         results.append({**json_name(name), "sides": [role.value for role in changed]})
         if not changed:
             raise UsageError(f"{visible(name)} is not pinned", next_step="`ckptdeck status --json` shows what is")
         session.terminal.say(f"{visible(name)} {done} on {' and '.join(changed)}")
-        for one in _sets(session):
+        for one in session.pair.sets:
             log.append(session.host, one.control, text=f"{action} {visible(name)}", outcome="done")
     session.terminal.document({"schema": f"ckptdeck.{action}/1", "checkpoints": results})
-
-
-def _sets(session: Session) -> tuple[CheckpointSet, ...]:
-    pair = session.pair
-    return (pair.primary,) if pair.mirror is None else (pair.primary, pair.mirror)
 
 
 def _change(session: Session, checkpoint_set: CheckpointSet, name: str, change: Change) -> bool:

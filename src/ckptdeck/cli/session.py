@@ -14,8 +14,8 @@ from ckptdeck.cli.arguments import Selection, select
 from ckptdeck.cli.interruption import Interruption
 from ckptdeck.cli.progress_bar import ProgressBar
 from ckptdeck.cli.terminal import Terminal
-from ckptdeck.core.checkpoint_set import CheckpointSet, Pair, find_pair
-from ckptdeck.core.errors import Refused, VolumeSuspect
+from ckptdeck.core.checkpoint_set import CheckpointSet, Pair, find_pair, from_condition
+from ckptdeck.core.errors import Refused
 from ckptdeck.core.host import Host
 from ckptdeck.core.policy import Policy
 from ckptdeck.core.progress import Effort
@@ -77,8 +77,7 @@ class Session:
 
     def directories(self) -> str:
         """The two sides as words of a command line."""
-        sides = (self.pair.primary, self.pair.mirror)
-        return " ".join(shell_word(directory_word(side.root)) for side in sides if side is not None)
+        return _directories(self.pair)
 
 
 class _WarningsAbove(logging.Handler):
@@ -106,31 +105,26 @@ def open_session(
 
 def require_changeable(pair: Pair, command: str) -> None:
     """Raises unless both sides are sets that may be changed: initialised, mounted, and the ones expected."""
-    for checkpoint_set in (pair.primary, pair.mirror):
-        if checkpoint_set is not None:
-            _require_changeable(checkpoint_set, pair, command)
+    for checkpoint_set in pair.sets:
+        _require_changeable(checkpoint_set, pair, command)
 
 
 def _require_changeable(checkpoint_set: CheckpointSet, pair: Pair, command: str) -> None:
-    where = f"The {checkpoint_set.role} {visible(checkpoint_set.root)}"
     match checkpoint_set.condition:
         case Condition.OK:
             return
         case Condition.UNINITIALISED:
-            sides = [pair.primary.root] + ([pair.mirror.root] if pair.mirror is not None else [])
-            words = " ".join(shell_word(directory_word(root)) for root in sides)
             raise Refused(
-                f"{where} has no control directory",
+                f"The {checkpoint_set.role} {visible(checkpoint_set.root)} has no control directory",
                 guard="uninitialised",
                 why=f"`ckptdeck {command}` keeps its records there; look-only commands and --dry-run work without",
-                next_step=f"Run `ckptdeck init {words}` once",
+                next_step=f"Run `ckptdeck init {_directories(pair)}` once",
             )
-        case condition:
-            raise VolumeSuspect(
-                f"{where} is {condition.value.replace('-', ' ')}",
-                why=checkpoint_set.why,
-                next_step="Nothing was changed on either side",
-            )
+    raise from_condition(checkpoint_set, "Nothing was changed on either side")
+
+
+def _directories(pair: Pair) -> str:
+    return " ".join(shell_word(directory_word(checkpoint_set.root)) for checkpoint_set in pair.sets)
 
 
 def _control(primary: CheckpointSet) -> str | None:

@@ -114,7 +114,6 @@ def _conclude(session: Session, survey: Survey, results: list[Verification], cod
     if unrecorded:
         terminal.note(f"{counted(unrecorded, 'checkpoint')} without a record: `ckptdeck adopt` records them")
     if results:
-        for checkpoint_set in (session.pair.primary, session.pair.mirror):
-            if checkpoint_set is not None:
-                outcome = "done" if code == 0 else f"exit {code}"
-                log.append(session.host, checkpoint_set.control, text=summary, outcome=outcome)
+        outcome = "done" if code == 0 else f"exit {code}"
+        for checkpoint_set in session.pair.sets:
+            log.append(session.host, checkpoint_set.control, text=summary, outcome=outcome)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from ckptdeck.core.adoption import adopt, adopt_twins
-from ckptdeck.core.checkpoint_set import CheckpointSet, Pair, find_pair
+from ckptdeck.core.checkpoint_set import CheckpointSet, Pair, find_pair, from_condition
 from ckptdeck.core.errors import (
     Cancelled,
     CkptdeckError,
@@ -93,7 +93,7 @@ def _require_sides(pair: Pair, plan: Plan) -> None:
     """A side that is not there, or not the one meant, gets nothing; a copy needs both (invariant 5)."""
     needed = {item.side for item in plan.acting}
     needed |= {item.side.other for item in plan.acting if item.act in (Act.COPY, Act.REPAIR)}
-    for checkpoint_set in _sets(pair):
+    for checkpoint_set in pair.sets:
         if checkpoint_set.role not in needed or checkpoint_set.condition is Condition.OK:
             continue
         if checkpoint_set.condition is Condition.UNINITIALISED:
@@ -102,18 +102,11 @@ def _require_sides(pair: Pair, plan: Plan) -> None:
                 guard="uninitialised",
                 next_step="Run `ckptdeck init PRIMARY [MIRROR]` first",
             )
-        raise VolumeSuspect(
-            f"The {checkpoint_set.role} {visible(checkpoint_set.root)} is {checkpoint_set.condition}",
-            why=checkpoint_set.why,
-        )
-
-
-def _sets(pair: Pair) -> tuple[CheckpointSet, ...]:
-    return (pair.primary,) if pair.mirror is None else (pair.primary, pair.mirror)
+        raise from_condition(checkpoint_set)
 
 
 def _usable(pair: Pair) -> tuple[CheckpointSet, ...]:
-    return tuple(s for s in _sets(pair) if s.condition is Condition.OK)
+    return tuple(s for s in pair.sets if s.condition is Condition.OK)
 
 
 def _sweep(host: Host, pair: Pair, policy: Policy) -> None:
@@ -252,7 +245,7 @@ def _set_aside(host: Host, pair: Pair, target: CheckpointSet, item: PlanItem, st
 
 def _require_unpinned(host: Host, pair: Pair, item: PlanItem) -> None:
     """A pin on either side protects both, also one set since the plan was made."""
-    for checkpoint_set in _sets(pair):
+    for checkpoint_set in pair.sets:
         if Manifest(host.fs, checkpoint_set).pin(item.name) is not None:
             raise Refused(
                 f"{visible(item.name)} is pinned", guard="pinned", next_step=f"`ckptdeck unpin {visible(item.name)}`"

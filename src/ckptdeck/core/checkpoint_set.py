@@ -6,14 +6,13 @@ condition of the set with a reason, never a traceback.
 
 from __future__ import annotations
 
-import errno
 import json
 import os
 import stat
 from dataclasses import dataclass, replace
 
-from ckptdeck.core.errors import UsageError, describe_os_error
-from ckptdeck.core.filesystem import FileSystem, read_file
+from ckptdeck.core.errors import UsageError, VolumeSuspect, describe_os_error
+from ckptdeck.core.filesystem import FileSystem, is_there, read_file
 from ckptdeck.core.safe_text import json_name, name_from_json, visible
 from ckptdeck.core.states import Condition, Role
 
@@ -66,6 +65,11 @@ class Pair:
     primary: CheckpointSet
     mirror: CheckpointSet | None
 
+    @property
+    def sets(self) -> tuple[CheckpointSet, ...]:
+        """Those that there are, the primary first."""
+        return (self.primary,) if self.mirror is None else (self.primary, self.mirror)
+
     def on(self, side: Role) -> CheckpointSet:
         """The set of one side. Raises UsageError when there is no mirror."""
         if side is Role.PRIMARY:
@@ -75,6 +79,12 @@ class Pair:
                 "There is no mirror", next_step="Give a second directory, or pair one with `ckptdeck init`"
             )
         return self.mirror
+
+
+def from_condition(found: CheckpointSet, next_step: str = "") -> VolumeSuspect:
+    """The refusal for a set that is not there, not readable or not the one meant."""
+    what = f"The {found.role} {visible(found.root)} is {found.condition.words}"
+    return VolumeSuspect(what, why=found.why, next_step=next_step)
 
 
 def sibling_control(root: str) -> str:
@@ -110,7 +120,7 @@ def find_set(fs: FileSystem, root: str, role: Role) -> CheckpointSet:
 def _with_control(fs: FileSystem, bare: CheckpointSet, device: int) -> CheckpointSet:
     places = (sibling_control(bare.root), inside_control(bare.root))
     try:
-        found = [place for place in places if _has(fs, os.path.join(place, SET))]
+        found = [place for place in places if is_there(fs, os.path.join(place, SET))]
     except OSError as error:
         return replace(bare, condition=Condition.UNREADABLE, why=describe_os_error(error, bare.root))
     if not found:
@@ -284,13 +294,3 @@ def decode_set(data: bytes) -> SetDocument:
     has_partner = "partner_path" in document or "partner_path_b64" in document
     partner_path = name_from_json(document, "partner_path") if has_partner else None
     return SetDocument(set_id, Role(role), run_id, partner_id, partner_path)
-
-
-def _has(fs: FileSystem, path: str) -> bool:
-    try:
-        fs.lstat(path)
-    except OSError as error:
-        if error.errno in (errno.ENOENT, errno.ENOTDIR):
-            return False
-        raise
-    return True

@@ -205,6 +205,15 @@ def opened(fs: FileSystem, path: str, flags: int, mode: int = 0o666) -> Iterator
     fs.close(fd)
 
 
+def is_there(fs: FileSystem, path: str) -> bool:
+    """Whether anything, also a dangling link, has this name. Raises OSError when that cannot be told."""
+    try:
+        fs.lstat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    return True
+
+
 def read_file(fs: FileSystem, path: str, limit: int) -> bytes:
     """All bytes of a small regular file; OSError(EFBIG) when it holds more than `limit`, ELOOP for a link."""
     with opened(fs, path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK) as fd:

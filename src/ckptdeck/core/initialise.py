@@ -24,12 +24,13 @@ from ckptdeck.core.checkpoint_set import (
     encode_set,
     find_pair,
     find_set,
+    from_condition,
     inside_control,
     refuse_overlap,
     sibling_control,
 )
 from ckptdeck.core.errors import CkptdeckError, Refused, UsageError, VolumeSuspect, from_os_error
-from ckptdeck.core.filesystem import FileSystem
+from ckptdeck.core.filesystem import FileSystem, is_there
 from ckptdeck.core.host import Host
 from ckptdeck.core.policy import POLICY_TEMPLATE
 from ckptdeck.core.safe_text import shell_word, visible
@@ -90,7 +91,7 @@ def initialise(
 def _require_directory(found: CheckpointSet) -> CheckpointSet:
     if found.condition in (Condition.OK, Condition.UNINITIALISED):
         return found
-    raise VolumeSuspect(f"The {found.role} {visible(found.root)} is {found.condition}", why=found.why)
+    raise from_condition(found)
 
 
 def _refuse_other_partners(
@@ -133,7 +134,7 @@ def _ensure_set(host: Host, found: CheckpointSet, *, run_id: str, inside: bool, 
     if found.role is Role.PRIMARY:
         files.append((POLICY, POLICY_TEMPLATE.encode()))
     for name, content in files:
-        if not _exists(host.fs, os.path.join(control, name)):
+        if not is_there(host.fs, os.path.join(control, name)):
             write_small_file(host.fs, control, name, content, pid=host.pid)
     if found.document is None:
         document = SetDocument(str(uuid.uuid4()), found.role, run_id, None, None)
@@ -195,11 +196,3 @@ def _unfinished(found: CheckpointSet) -> CkptdeckError:
         why=found.why,
         next_step="Check the volume, then run `ckptdeck init` again",
     )
-
-
-def _exists(fs: FileSystem, path: str) -> bool:
-    try:
-        fs.lstat(path)
-    except FileNotFoundError:
-        return False
-    return True

@@ -22,9 +22,8 @@ import stat
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from ckptdeck.core.checkpoint_set import CheckpointSet
+from ckptdeck.core.checkpoint_set import CheckpointSet, from_condition
 from ckptdeck.core.errors import (
-    CkptdeckError,
     ContentMismatch,
     InUse,
     Refused,
@@ -42,7 +41,7 @@ from ckptdeck.core.policy import DEFAULT_POLICY, MINIMUM_AGE
 from ckptdeck.core.progress import UNHURRIED, Effort
 from ckptdeck.core.safe_text import visible
 from ckptdeck.core.sighting import Receipt, Record, RecordMember, Stamp, Volume, Warning
-from ckptdeck.core.states import Condition, Evidence, Kind, Origin
+from ckptdeck.core.states import Evidence, Kind, Origin
 from ckptdeck.core.volume import fsync_directory, in_memory, rename_into_place, sync_data, volume_of
 
 log = logging.getLogger("ckptdeck")
@@ -128,7 +127,7 @@ def require_publishable(host: Host, target: CheckpointSet, intent: Intent) -> No
             why="A checkpoint of that name would never be seen as whole",
             next_step="Choose another name",
         )
-    if target.condition not in (Condition.OK, Condition.UNINITIALISED, Condition.TWO_CONTROLS):
+    if not target.condition.readable:
         raise from_condition(target)
     try:
         status = host.fs.lstat(target.path_of(name))
@@ -144,11 +143,6 @@ def require_publishable(host: Host, target: CheckpointSet, intent: Intent) -> No
         )
     if not intent.replace:
         raise _exists(target.path_of(name))
-
-
-def from_condition(target: CheckpointSet) -> CkptdeckError:
-    """The refusal for a set that is not there, not readable or not the one meant."""
-    return VolumeSuspect(f"The {target.role} {visible(target.root)} is {target.condition}", why=target.why)
 
 
 def settle(

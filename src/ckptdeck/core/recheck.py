@@ -6,7 +6,7 @@ import os
 import stat
 
 from ckptdeck.core.errors import Refused
-from ckptdeck.core.filesystem import opened
+from ckptdeck.core.filesystem import is_there, opened
 from ckptdeck.core.hashing import member_of
 from ckptdeck.core.host import Host
 from ckptdeck.core.plans.plan import PlanItem
@@ -55,11 +55,8 @@ def require_no_writer(host: Host, path: str, member: Member) -> None:
 
 def require_free(host: Host, path: str) -> None:
     """Raises Refused when the name is taken after all."""
-    try:
-        host.fs.lstat(path)
-    except FileNotFoundError:
-        return
-    raise _changed(path, "something has appeared under this name")
+    if is_there(host.fs, path):
+        raise _changed(path, "something has appeared under this name")
 
 
 def _fits(member: Member, stamp: Stamp) -> bool:

@@ -10,6 +10,7 @@ import os
 
 from ckptdeck.core.checkpoint_set import SUBDIRECTORIES, CheckpointSet
 from ckptdeck.core.errors import Refused
+from ckptdeck.core.filesystem import is_there
 from ckptdeck.core.hashing import digest_descriptor, evidence_now, read_for_proof
 from ckptdeck.core.host import Host
 from ckptdeck.core.manifest import Manifest
@@ -163,9 +164,7 @@ def _may_replace(
 ) -> bool | None:
     """False: the name is free. True: it holds exactly what may be replaced. None: it holds something else."""
     path = target.path_of(item.name)
-    try:
-        host.fs.lstat(path)
-    except FileNotFoundError:
+    if not is_there(host.fs, path):
         return False
     reading = read_for_proof(host, path, volume, name=item.name, side=item.side, effort=effort)
     return True if reading.digest in (announced.replaces, announced.digest) else None
@@ -220,11 +219,8 @@ def _drop_orphan(host: Host, target: CheckpointSet, manifest: Manifest, item: Pl
 
 
 def _require_no_part(host: Host, target: CheckpointSet, item: PlanItem) -> None:
-    try:
-        host.fs.lstat(os.path.join(target.root, part_name(item.name)))
-    except FileNotFoundError:
-        return
-    raise _moved_on(item, "a part for it has appeared")
+    if is_there(host.fs, target.path_of(part_name(item.name))):
+        raise _moved_on(item, "a part for it has appeared")
 
 
 def _moved_on(item: PlanItem, how: str) -> Refused:

@@ -117,6 +117,11 @@ class Condition(StrEnum):
     UNREADABLE = "unreadable"
 
     @property
+    def words(self) -> str:
+        """As it is said in a sentence: "not mounted"."""
+        return self.value.replace("-", " ")
+
+    @property
     def readable(self) -> bool:
         """The listing can be believed."""
         return self in (Condition.OK, Condition.UNINITIALISED, Condition.TWO_CONTROLS)

@@ -52,9 +52,8 @@ def _sides(survey: Survey) -> Iterator[Finding]:
         inventory = side.inventory
         if inventory.condition in (Condition.OK, Condition.UNINITIALISED):
             continue
-        word = inventory.condition.value.replace("-", " ")
         why = f": {inventory.why}" if inventory.why else ""
-        yield Rank.SIDE, f"{side.role} {visible(inventory.root)} is {word}{why}"
+        yield Rank.SIDE, f"{side.role} {visible(inventory.root)} is {inventory.condition.words}{why}"
 
 
 def _resume(survey: Survey) -> Iterator[Finding]:

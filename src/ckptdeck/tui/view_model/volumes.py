@@ -62,7 +62,7 @@ def _side_line(side: Side, readable: dict[Role, _Figures], view: View, width: in
         words = f"does not answer for {measures.span(view.now - silent)}; last seen figures are kept"
         return fit(line(" ", pad(str(side.role), 8), Piece(words, Ink.BAD)), width)
     if figures is None:
-        word = str(side.inventory.condition).replace("-", " ").upper()
+        word = side.inventory.condition.words.upper()
         if side.inventory.condition.readable:
             word = "NO VOLUME FIGURES"
         return fit(line(" ", pad(str(side.role), 8), Piece(word, Ink.BAD), f"  {visible(side.inventory.root)}"), width)
