@@ -18,6 +18,15 @@ SEEDS = (
     "safetensors/model.safetensors",
     "hf_trainer/model.safetensors",
     "dcp/__0_0.distcp",
+    "torch_legacy/model.pth",
+    "npy/weights.npy",
+    "npz/weights.npz",
+    "npz_compressed/weights.npz",
+    "pickle2/model.pkl",
+    "pickle4/model.pkl",
+    "joblib/model.joblib",
+    "joblib_z/model.joblib",
+    "flax_msgpack/checkpoint_100",
 )
 MUTANTS_EACH = 2000
 LARGE_NUMBERS = (b"\xff" * 4, b"\xff" * 8, b"\x00\x00\x00\x80", b"\xff\xff\xff\x7f", b"\0" * 8)

@@ -32,8 +32,8 @@ _BY_CONTENT_OR_NAME: tuple[tuple[_Recognise, _Probe], ...] = (
         lambda head, name: head.startswith(torch_legacy.MAGIC),
         lambda reader, name: torch_legacy.probe_torch_legacy(reader),
     ),
-    (looks_like_pickle, probe_pickle),
     (looks_compressed, probe_compressed),
+    (looks_like_pickle, probe_pickle),
     (looks_like_msgpack, probe_msgpack),
     (looks_headless, probe_headless),
 )

@@ -99,7 +99,7 @@ def _kind(name: str, walk: JoblibWalk) -> str:
 
 def _damaged(reader: Reader, name: str, walk: JoblibWalk, error: PickleDamage) -> StructureFinding:
     """What the walk stumbled over: the end of the file, zeros, or something that is no pickle."""
-    if walk.position < _TOO_SOON and not _MAGIC.match(reader.near(0, 2)) and not isinstance(error, PickleEnds):
+    if walk.position < _TOO_SOON and not _MAGIC.match(reader.near(0, 2)):
         return StructureFinding(Structure.UNKNOWN, "", f"named as a pickle, but no known format ({error})")
     kind = _kind(name, walk)
     structure, text, message = Structure.BROKEN, f"no whole pickle: {error}", _DAMAGED_MESSAGE[kind]

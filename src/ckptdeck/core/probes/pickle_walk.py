@@ -139,8 +139,15 @@ class PickleWalk(PickleBytes):
         self.push(text.strip(b"'\"").decode("utf-8", "surrogateescape") if len(text) <= _LONGEST_TEXT else VALUE)
 
     def push_number_line(self) -> None:
+        place = self.position
         text = self.line(_LONGEST_TEXT).rstrip(b"L")
-        self.push(int(text) if len(text) <= 18 and text.removeprefix(b"-").isdigit() else VALUE)
+        if not text.removeprefix(b"-").isdigit():
+            raise PickleDamage(f"the text at byte {place:,} is no number")
+        self.push(int(text) if len(text) <= 18 else VALUE)
+
+    def push_skipped_line(self) -> None:
+        self.line(0)
+        self.push()
 
     def push_global(self) -> None:
         module, name = self.line(_LONGEST_TEXT), self.line(_LONGEST_TEXT)
@@ -263,7 +270,7 @@ def _handlers() -> dict[int, _Handler]:
         b"\x8b": lambda w: w.push_signed(w.number(4)),
         b"I": PickleWalk.push_number_line,
         b"L": PickleWalk.push_number_line,
-        b"F": PickleWalk.push_number_line,
+        b"F": PickleWalk.push_skipped_line,
         b"S": PickleWalk.push_text_line,
         b"V": PickleWalk.push_text_line,
         b"U": lambda w: w.push_text(w.number(1)),
