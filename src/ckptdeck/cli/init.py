@@ -11,6 +11,7 @@ from collections import Counter
 
 from ckptdeck.cli.arguments import add_selection, is_directory_word, select
 from ckptdeck.cli.interruption import Interruption
+from ckptdeck.cli.json_output import optional_name
 from ckptdeck.cli.session import Session, open_session
 from ckptdeck.cli.terminal import Terminal
 from ckptdeck.core.amounts import counted, size_text
@@ -18,8 +19,7 @@ from ckptdeck.core.checkpoint_set import POLICY, CheckpointSet
 from ckptdeck.core.errors import UsageError
 from ckptdeck.core.initialise import Initialised, initialise
 from ckptdeck.core.safe_text import json_name, visible
-from ckptdeck.core.sighting import Checkpoint
-from ckptdeck.core.states import CANDIDATES, NOT_THERE, State
+from ckptdeck.core.states import CANDIDATES, State
 from ckptdeck.core.survey import Side, Survey
 from ckptdeck.monitor import log
 from ckptdeck.monitor.command_line import action_line
@@ -95,10 +95,9 @@ def _side_line(side: Side, done: Initialised) -> str:
 
 def _group_lines(side: Side) -> list[str]:
     """How names are grouped: one line per family with a count, a size and an example."""
-    ours = _present(side)
     lines = []
     for family, count in _families(side).items():
-        members = [checkpoint for checkpoint in ours if checkpoint.sighting.family == family]
+        members = [checkpoint for checkpoint in side.present if checkpoint.sighting.family == family]
         steps = [checkpoint.step for checkpoint in members if checkpoint.step is not None]
         reach = f", steps {min(steps)} to {max(steps)}" if steps else ""
         size = size_text(sum(checkpoint.size for checkpoint in members))
@@ -109,12 +108,8 @@ def _group_lines(side: Side) -> list[str]:
     return lines or ["nothing in it yet"]
 
 
-def _present(side: Side) -> list[Checkpoint]:
-    return [one for one in side.checkpoints if one.state is not State.FOREIGN and one.state not in NOT_THERE]
-
-
 def _families(side: Side) -> Counter[str]:
-    return Counter(checkpoint.sighting.family for checkpoint in _present(side))
+    return Counter(checkpoint.sighting.family for checkpoint in side.present)
 
 
 def _next_steps(survey: Survey, session: Session) -> list[tuple[str, str]]:
@@ -151,7 +146,7 @@ def _document(done: Initialised, survey: Survey, next_steps: list[tuple[str, str
 def _set_object(one: CheckpointSet, done: Initialised) -> dict[str, object]:
     return {
         **json_name(one.root, "path"),
-        **({"control_path": None} if one.control is None else json_name(one.control, "control_path")),
+        **optional_name(one.control, "control_path"),
         "set_id": None if one.document is None else one.document.set_id,
         "created": one.control in done.created,
     }

@@ -35,7 +35,7 @@ def status_document(survey: Survey) -> Document:
             "mirror": None if survey.mirror is None else _projection(survey.space.get(survey.mirror.role)),
             "shared_device": survey.shared_device,
         },
-        "warnings": [_warning(warning) for warning in survey.warnings],
+        "warnings": warnings_list(survey.warnings),
     }
 
 
@@ -132,8 +132,13 @@ def error_document(error: CkptdeckError) -> Document:
     }
 
 
+def optional_name(name: str | None, key: str) -> Document:
+    """A name or path that may be missing: null then."""
+    return {key: None} if name is None else {**json_name(name, key)}
+
+
 def warnings_list(warnings: Iterable[Warning]) -> list[Document]:
-    return [_warning(warning) for warning in warnings]
+    return [{"code": warning.code, "text": warning.text} for warning in warnings]
 
 
 def progress_result(result: ItemResult) -> Document:
@@ -155,7 +160,7 @@ def _side(side: Side) -> Document:
     inventory = side.inventory
     return {
         **json_name(inventory.root, "path"),
-        **({"control_path": None} if inventory.control is None else json_name(inventory.control, "control_path")),
+        **optional_name(inventory.control, "control_path"),
         "set_id": inventory.set_id,
         "condition": inventory.condition.value,
         "why": inventory.why,
@@ -250,10 +255,6 @@ def _projection(projection: Projection | None) -> Document | None:
         "full_at": _time(projection.full_at),
         "basis": projection.basis,
     }
-
-
-def _warning(warning: Warning) -> Document:
-    return {"code": warning.code, "text": warning.text}
 
 
 def _time(seconds: float | None) -> str | None:

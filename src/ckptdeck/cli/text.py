@@ -106,14 +106,14 @@ def resume_line(survey: Survey, paint: Paint = paint_plain) -> str:
 
 def _side_cells(side: Side, survey: Survey) -> list[str]:
     inventory = side.inventory
-    ours = [c for c in side.checkpoints if c.state is not State.FOREIGN and c.sighting.identity is not None]
     cells = [side.role.value, visible(inventory.root)]
     if inventory.condition is not Condition.OK:
         cells.append(inventory.condition.value)
     if inventory.volume is not None:
         free = f"free {size_text(inventory.volume.free)}" + (" or less" if inventory.volume.optimistic else "")
-        held = sum(checkpoint.size for checkpoint in ours)
-        cells += [inventory.volume.fs_type, counted(len(ours), "checkpoint"), size_text(held), free]
+        there = side.present
+        held = sum(checkpoint.size for checkpoint in there)
+        cells += [inventory.volume.fs_type, counted(len(there), "checkpoint"), size_text(held), free]
     projection = survey.space.get(side.role)
     if projection is not None:
         if projection.fits is not None:

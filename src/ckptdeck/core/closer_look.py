@@ -12,9 +12,10 @@ from ckptdeck.core.errors import describe_os_error
 from ckptdeck.core.filesystem import FileSystem, opened
 from ckptdeck.core.flight import Trace
 from ckptdeck.core.hashing import member_of
-from ckptdeck.core.health import FOREIGN_FAMILY, record_in_force, speaks_of
+from ckptdeck.core.naming import FOREIGN_FAMILY
 from ckptdeck.core.probes import probe_file
 from ckptdeck.core.sighting import Identity, Member, Sighting
+from ckptdeck.core.standing import record_in_force, speaks_of
 from ckptdeck.core.states import Kind, Role
 from ckptdeck.core.times import known_age
 

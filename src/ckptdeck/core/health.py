@@ -11,15 +11,15 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from ckptdeck.core.amounts import moment_text, part_of_text, size_text, span_text
-from ckptdeck.core.naming import order_key
+from ckptdeck.core.naming import FOREIGN_FAMILY, order_key
 from ckptdeck.core.policy import Policy
 from ckptdeck.core.safe_text import visible
 from ckptdeck.core.siblings import Siblings
 from ckptdeck.core.sighting import Checkpoint, Identity, Inventory, Receipt, Record, Sighting, StructureFinding
+from ckptdeck.core.standing import digests_marked_bad, receipt_counts, record_in_force
 from ckptdeck.core.states import Evidence, Kind, Origin, Role, State, Structure
 from ckptdeck.core.times import doubt_about, known_age
 
-FOREIGN_FAMILY = "foreign"
 _COARSE_CLOCK_NS = 2_000_000_000
 """Servers and FAT keep times less exactly than they were set (R9)."""
 
@@ -51,52 +51,6 @@ def judge(
     newest = _newest_whole(there)
     judged = [*side.doubt_strays(there), *(_judge_gone(sighting, newest) for sighting in gone)]
     return tuple(sorted(judged, key=_newest_first))
-
-
-def digests_marked_bad(inventory: Inventory) -> frozenset[str]:
-    """Digests the operator declared bad here: a copy of such content made again is bad too."""
-    records = (sighting.record for sighting in inventory.sightings)
-    return frozenset(record.marked_bad for record in records if record is not None and record.marked_bad is not None)
-
-
-def record_in_force(sighting: Sighting) -> Record | None:
-    """The record the file on disk is to be held against: its record, or the next one when that is what fits.
-
-    Between the rename and the last step of a publish the file is described by its next record only.
-    """
-    record, following, identity = sighting.record, sighting.next_record, sighting.identity
-    if following is None or identity is None:
-        return record
-    receipt = sighting.receipt
-    if receipt is not None and speaks_of(receipt, identity):
-        if record is not None and receipt.digest == record.digest:
-            return record
-        if receipt.digest == following.digest:
-            return following
-    if following.size != identity.size:
-        return record
-    if record is None or record.size != identity.size:
-        return following
-    return following if following.mtime_ns == identity.mtime_ns != record.mtime_ns else record
-
-
-def speaks_of(receipt: Receipt, identity: Identity) -> bool:
-    """Every member is what it was when the receipt was made, told by times that are known at all."""
-    if len(receipt.stamps) != len(identity.members):
-        return False
-    for stamp, member in zip(receipt.stamps, identity.members, strict=True):
-        if stamp.mtime_ns != member.mtime_ns or stamp.size != member.size or stamp.ctime_ns != member.ctime_ns:
-            return False
-        if stamp.path != member.path or (stamp.mtime_ns <= 0 and stamp.ctime_ns <= 0):
-            return False
-    return True
-
-
-def receipt_counts(receipt: Receipt, identity: Identity, *, boot_id: str, mount: str) -> bool:
-    """The receipt speaks of exactly what is on disk now, and its evidence is not of another boot or mount."""
-    if not speaks_of(receipt, identity):
-        return False
-    return receipt.evidence.outlives_boot or (receipt.boot_id == boot_id != "" and receipt.mount == mount != "")
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,8 @@ import xxhash
 from ckptdeck.core.policy import Policy
 
 PART_SUFFIX = ".part"
+FOREIGN_FAMILY = "foreign"
+"""Of every name that no family, pattern or record knows."""
 LONGEST_NAME = 255
 """Bytes a name may have on every file system that is supported."""
 
@@ -197,7 +199,7 @@ def _read_final(name: str, is_directory: bool, policy: Policy) -> NameReading:
             if family == "nemo":
                 step = _step_in(name.removesuffix(".ckpt"))
             return _named(family, step)
-    return NameReading(NameRole.FOREIGN, "foreign") if is_directory else _read_single_file(name)
+    return NameReading(NameRole.FOREIGN, FOREIGN_FAMILY) if is_directory else _read_single_file(name)
 
 
 def _named(family: str, step: int | None) -> NameReading:
@@ -233,7 +235,7 @@ _STEP_WORDS = (
 def _read_single_file(name: str) -> NameReading:
     match = _EXTENSION.fullmatch(name)
     if match is None:
-        return NameReading(NameRole.FOREIGN, "foreign")
+        return NameReading(NameRole.FOREIGN, FOREIGN_FAMILY)
     return _named("single-file", _step_in(_WEIGHTS.sub("", match[1])))
 
 

@@ -26,11 +26,10 @@ from ckptdeck.core.errors import describe_os_error
 from ckptdeck.core.filesystem import DirectoryEntry
 from ckptdeck.core.flight import UNTRACED, Flight, Trace, find_traces, flight_in_place, judge_flight
 from ckptdeck.core.hashing import member_of
-from ckptdeck.core.health import FOREIGN_FAMILY
 from ckptdeck.core.host import Host
 from ckptdeck.core.listing import list_set
 from ckptdeck.core.manifest import RECORD, ManifestContents, store_name
-from ckptdeck.core.naming import NameReading, NameRole, part_name, read_name
+from ckptdeck.core.naming import FOREIGN_FAMILY, NameReading, NameRole, part_name, read_name
 from ckptdeck.core.pointers import POINTER_LIMIT, read_pointers
 from ckptdeck.core.policy import Policy
 from ckptdeck.core.safe_text import visible

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from ckptdeck.core.policy import Policy
 from ckptdeck.core.sighting import Checkpoint, Inventory, Warning
-from ckptdeck.core.states import Evidence, Role, State, Verdict
+from ckptdeck.core.states import NOT_THERE, Evidence, Role, State, Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +61,11 @@ class Side:
     @property
     def role(self) -> Role:
         return self.inventory.role
+
+    @property
+    def present(self) -> tuple[Checkpoint, ...]:
+        """The checkpoints that are there, whatever their state: no foreign names, nothing only remembered."""
+        return tuple(c for c in self.checkpoints if c.state not in NOT_THERE | {State.FOREIGN})
 
     def find(self, name: str) -> Checkpoint | None:
         return self._by_name.get(name)

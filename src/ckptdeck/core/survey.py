@@ -10,8 +10,9 @@ from dataclasses import replace
 
 from ckptdeck.core.amounts import size_text
 from ckptdeck.core.checkpoint_set import Pair
-from ckptdeck.core.health import FOREIGN_FAMILY, digests_marked_bad, judge
+from ckptdeck.core.health import judge
 from ckptdeck.core.host import Host
+from ckptdeck.core.naming import FOREIGN_FAMILY
 from ckptdeck.core.policy import Policy
 from ckptdeck.core.scan import scan
 from ckptdeck.core.sides import Projection as Projection
@@ -21,6 +22,7 @@ from ckptdeck.core.sides import Step as Step
 from ckptdeck.core.sides import Survey as Survey
 from ckptdeck.core.sighting import Checkpoint, InFlight, Inventory, Warning
 from ckptdeck.core.space import project
+from ckptdeck.core.standing import digests_marked_bad
 from ckptdeck.core.states import CANDIDATES, Role, State
 from ckptdeck.core.times import all_alike, known_age
 from ckptdeck.core.verdict import align

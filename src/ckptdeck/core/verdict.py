@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ckptdeck.core.health import FOREIGN_FAMILY
-from ckptdeck.core.naming import order_key
+from ckptdeck.core.naming import FOREIGN_FAMILY, order_key
 from ckptdeck.core.safe_text import visible
 from ckptdeck.core.sides import Side, Step
 from ckptdeck.core.sighting import Checkpoint, InFlight, Sighting

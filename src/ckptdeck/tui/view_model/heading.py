@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ckptdeck.core.amounts import counted
 from ckptdeck.core.safe_text import visible
-from ckptdeck.core.states import CANDIDATES, NOT_THERE, Condition, FlightState, Role, State, Verdict
+from ckptdeck.core.states import CANDIDATES, Condition, FlightState, Role, State, Verdict
 from ckptdeck.core.survey import ResumePoint, Side, Survey
 from ckptdeck.monitor.snapshot import Job
 from ckptdeck.tui.view_model import measures
@@ -92,7 +92,7 @@ def _no_resume(survey: Survey) -> Line:
     unreadable = [side for side in survey.sides if not side.inventory.condition.readable]
     if unreadable:
         return _resume("?", Ink.BAD, f"{' and '.join(str(side.role) for side in unreadable)} cannot be read")
-    there = [c for side in survey.sides for c in side.checkpoints if c.state not in NOT_THERE | {State.FOREIGN}]
+    there = [checkpoint for side in survey.sides for checkpoint in side.present]
     if not there:
         return _resume("none", Ink.PLAIN, "nothing saved yet: a fresh run")
     for step in survey.steps:
@@ -152,8 +152,8 @@ def notice_lines(view: View, width: int, *, all_trouble: bool, limit: int) -> tu
 
 
 def _day_one(survey: Survey, lock: Lock) -> Line:
-    there = [c for side in survey.sides for c in side.checkpoints if c.state not in NOT_THERE | {State.FOREIGN}]
-    primary = [c for c in survey.primary.checkpoints if c.state not in NOT_THERE | {State.FOREIGN}]
+    there = [checkpoint for side in survey.sides for checkpoint in side.present]
+    primary = survey.primary.present
     held = f"{counted(len(primary), 'checkpoint')}, {measures.size(sum(c.size for c in primary))}"
     if lock is Lock.READ_ONLY or not there:
         return line(Piece(" Nothing is recorded here yet, and nothing is created by looking.", Ink.ACCENT))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from ckptdeck.core.safe_text import visible
 from ckptdeck.core.sighting import Volume
-from ckptdeck.core.states import NOT_THERE, Role, State
+from ckptdeck.core.states import Role
 from ckptdeck.core.survey import Side, Survey
 from ckptdeck.tui.view_model import measures
 from ckptdeck.tui.view_model.glyphs import bar
@@ -70,7 +70,7 @@ def _side_line(side: Side, readable: dict[Role, _Figures], view: View, width: in
 
 
 def _figures(side: Side, volume: Volume, survey: Survey, now: float) -> _Figures:
-    there = [c for c in side.checkpoints if c.state not in NOT_THERE | {State.FOREIGN}]
+    there = side.present
     space = survey.space.get(side.role)
     full = fits = Piece("")
     if space is not None and space.full_at is not None:
