@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from ckptdeck.cli.terminal import Terminal
 from ckptdeck.core.amounts import counted, part_of_text, size_text, span_text
-from ckptdeck.core.plans.plan import ItemResult, Outcome, Plan, PlanItem, PlanResult
+from ckptdeck.core.plans.plan import ItemResult, Outcome, Plan, PlanItem, PlanResult, outcomes_text
 from ckptdeck.core.safe_text import visible
 from ckptdeck.core.sighting import Checkpoint, InFlight
 from ckptdeck.core.states import BAD, CANDIDATES, FINDINGS, Condition, FlightState, Role, State, Verdict
@@ -130,7 +130,7 @@ def _flight_cells(role: Role, flight: InFlight) -> list[str]:
     expected = flight.expected_size
     size = part_of_text(flight.size, expected) if expected else size_text(flight.size)
     rate = "" if flight.bytes_per_second is None else f"{size_text(flight.bytes_per_second)}/s"
-    writer = "" if flight.writer is None else f"pid {flight.writer.pid} {visible(flight.writer.name)}"
+    writer = "" if flight.writer is None else flight.writer.shown()
     return [f"~ {flight.state.value}", role.value, visible(flight.name), size, rate, writer, flight.reason]
 
 
@@ -257,12 +257,7 @@ def result_line(result: ItemResult, paint: Paint = paint_plain) -> str:
 
 def summary_line(result: PlanResult) -> str:
     """`mirror: 3 done, 1 failed`."""
-    counts = [
-        f"{sum(one.outcome is outcome for one in result.results)} {outcome.value}"
-        for outcome in Outcome
-        if any(one.outcome is outcome for one in result.results)
-    ]
-    return f"{result.plan.action}: {', '.join(counts) if counts else 'nothing done'}"
+    return f"{result.plan.action}: {outcomes_text(result.results) or 'nothing done'}"
 
 
 def verification_line(outcome: Verification, paint: Paint = paint_plain) -> str:

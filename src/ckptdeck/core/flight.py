@@ -158,7 +158,7 @@ def _state(flight: Flight, *, local: bool, now: float, min_age: float) -> tuple[
     if flight.same_as_final:
         return FlightState.STALE, f"a second name of {visible(flight.target)}, which is already there"
     if trace.writer is not None:
-        return FlightState.LIVE, f"written by {visible(trace.writer.name)} ({trace.writer.pid})"
+        return FlightState.LIVE, f"written by {trace.writer.shown()}"
     if trace.held:
         return FlightState.LIVE, "a process has it open for writing"
     before = flight.previous

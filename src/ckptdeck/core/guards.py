@@ -128,8 +128,7 @@ def live_writer(checkpoint: Checkpoint) -> Refusal | None:
     """Held open for writing, or it changed between two looks."""
     sighting = checkpoint.sighting
     if sighting.writer is not None:
-        who = f"{visible(sighting.writer.name)} (pid {sighting.writer.pid})"
-        return Refusal(Guard.LIVE_WRITER, f"{who} has it open for writing")
+        return Refusal(Guard.LIVE_WRITER, f"{sighting.writer.shown()} has it open for writing")
     if sighting.held:
         return Refusal(Guard.LIVE_WRITER, "a process has it open for writing")
     if sighting.moved or checkpoint.state is State.UNSAFE_WRITE:

@@ -212,7 +212,7 @@ def _odd_thing(sighting: Sighting) -> str | None:
 
 def _unsafe_reason(sighting: Sighting) -> str:
     if sighting.writer is not None:
-        return f"{visible(sighting.writer.name)} ({sighting.writer.pid}) writes directly under the final name"
+        return f"{sighting.writer.shown()} writes directly under the final name"
     if sighting.held:
         return "a process holds it open for writing under its final name"
     return "its size or mtime changed between two looks: somebody writes directly under the final name"

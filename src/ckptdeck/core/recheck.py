@@ -44,7 +44,7 @@ def require_no_writer(host: Host, path: str, member: Member) -> None:
     key = (member.device, member.inode)
     writer = host.find_writers(frozenset({key})).get(key)
     if held or writer is not None:
-        who = f"process {writer.pid} ({visible(writer.name)})" if writer is not None else "a process"
+        who = writer.shown() if writer is not None else "a process"
         raise Refused(
             f"{visible(path)} is held open for writing by {who}",
             guard="live-writer",

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from ckptdeck.core.safe_text import visible
 from ckptdeck.core.states import Condition, Evidence, FlightState, Kind, Origin, Role, State, Structure
 
 if TYPE_CHECKING:
@@ -134,6 +135,10 @@ class Writer:
 
     pid: int
     name: str
+
+    def shown(self, limit: int | None = None) -> str:
+        """ "python3 (pid 48213)", safe to show; `limit` characters of the name."""
+        return f"{visible(self.name, limit)} (pid {self.pid})"
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ import os
 import threading
 from collections import deque
 
+from ckptdeck.core.checkpoint_set import LOG
 from ckptdeck.core.filesystem import FileSystem
 from ckptdeck.core.host import Host
 from ckptdeck.monitor import log
@@ -58,7 +59,7 @@ def _stamp(fs: FileSystem, control: str | None) -> tuple[int, int] | None:
     if control is None:
         return None
     try:
-        status = fs.lstat(os.path.join(control, log.LOG_NAME))
+        status = fs.lstat(os.path.join(control, LOG))
     except OSError:
         return None
     return status.st_size, status.st_mtime_ns

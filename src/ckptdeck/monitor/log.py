@@ -11,11 +11,11 @@ import json
 import os
 from datetime import UTC, datetime
 
+from ckptdeck.core.checkpoint_set import LOG
 from ckptdeck.core.filesystem import FileSystem, opened
 from ckptdeck.core.host import Host
 from ckptdeck.monitor.snapshot import LogEntry
 
-LOG_NAME = "log.jsonl"
 _TAIL = 256 * 1024
 """Bytes read back at most; the newest lines are at the end."""
 
@@ -33,7 +33,7 @@ def append(host: Host, control: str | None, *, text: str, outcome: str, command:
             "outcome": outcome,
         }
     )
-    path = os.path.join(control, LOG_NAME)
+    path = os.path.join(control, LOG)
     try:
         with opened(host.fs, path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW) as fd:
             # One write: O_APPEND keeps lines of several processes whole.
@@ -48,7 +48,7 @@ def read_log(fs: FileSystem, control: str | None, limit: int = 500) -> tuple[Log
     if control is None:
         return ()
     try:
-        data = _read_tail(fs, os.path.join(control, LOG_NAME))
+        data = _read_tail(fs, os.path.join(control, LOG))
     except OSError:
         return ()
     entries = (_entry(line) for line in reversed(data.split(b"\n")) if line)

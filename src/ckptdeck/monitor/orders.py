@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ckptdeck.core.amounts import counted
 from ckptdeck.core.apply import error_of_refusal
 from ckptdeck.core.checkpoint_set import CheckpointSet
 from ckptdeck.core.errors import Cancelled, CkptdeckError, PartlyDone, Refused, UsageError, VolumeSuspect
@@ -195,7 +196,7 @@ def _title(action: str, names: Sequence[str]) -> str:
         action = "record and mirror"
     if len(names) == 1:
         return f"{action} {visible(names[0])}"
-    return f"{action} {len(names)} checkpoints" if names else action
+    return f"{action} {counted(len(names), 'checkpoint')}" if names else action
 
 
 def _raise_for(result: PlanResult) -> None:

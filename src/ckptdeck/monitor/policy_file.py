@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 
+from ckptdeck.core.checkpoint_set import POLICY
 from ckptdeck.core.errors import UsageError, describe_os_error
 from ckptdeck.core.filesystem import FileSystem, read_file
-from ckptdeck.core.policy import DEFAULT_POLICY, Policy
+from ckptdeck.core.policy import DEFAULT_POLICY, Policy, parse_policy
 from ckptdeck.core.safe_text import visible
 
-POLICY_NAME = "ckptdeck.toml"
 _LIMIT = 1 << 20
 
 
@@ -29,7 +29,7 @@ def read_policy(fs: FileSystem, control: str | None) -> PolicyInForce:
     """
     if control is None:
         return PolicyInForce(DEFAULT_POLICY, None)
-    path = os.path.join(control, POLICY_NAME)
+    path = os.path.join(control, POLICY)
     try:
         data = read_file(fs, path, _LIMIT)
     except FileNotFoundError:
@@ -39,8 +39,6 @@ def read_policy(fs: FileSystem, control: str | None) -> PolicyInForce:
             f"The policy of the set cannot be read: {describe_os_error(error, path)}",
             next_step="Make the file readable, or remove it to use the defaults",
         ) from error
-    from ckptdeck.core.policy import parse_policy
-
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:

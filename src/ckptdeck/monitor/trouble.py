@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from enum import IntEnum
 
+from ckptdeck.core.amounts import counted
 from ckptdeck.core.safe_text import visible
 from ckptdeck.core.sighting import Checkpoint, InFlight
 from ckptdeck.core.states import BAD, CANDIDATES, Condition, FlightState, Role, State, Verdict
@@ -124,6 +125,4 @@ def _space(survey: Survey) -> Iterator[Finding]:
 
 
 def _count(fits: int) -> str:
-    if fits < 1:
-        return "no further checkpoint"
-    return "1 more checkpoint" if fits == 1 else f"{fits} more checkpoints"
+    return "no further checkpoint" if fits < 1 else counted(fits, "more checkpoint")

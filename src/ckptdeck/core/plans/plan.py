@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -134,6 +134,12 @@ class ItemResult:
     error_code: str | None = None
     finding: bool = False
     """A source turned out rotten: a finding about data, worth a bell."""
+
+
+def outcomes_text(results: Sequence[ItemResult]) -> str:
+    """ "3 done, 1 failed"; "" without results."""
+    counts = ((outcome, sum(one.outcome is outcome for one in results)) for outcome in Outcome)
+    return ", ".join(f"{count} {outcome}" for outcome, count in counts if count)
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,7 +54,7 @@ def _flight_text(flight: InFlight) -> str:
     writer = flight.writer
     if writer is None or str(writer.pid) in flight.reason:
         return flight.reason
-    return f"{flight.reason}; writer {visible(writer.name, 24)} (pid {writer.pid})"
+    return f"{flight.reason}; writer {writer.shown(24)}"
 
 
 def _record_text(checkpoint: Checkpoint, view: View) -> str:
@@ -146,7 +146,7 @@ def _ties(checkpoint: Checkpoint) -> list[tuple[str, str]]:
     if seen.link is not None:
         facts.append(("link", f"to {visible(seen.link)}"))
     if seen.writer is not None:
-        facts.append(("writer", f"{visible(seen.writer.name, 24)} (pid {seen.writer.pid})"))
+        facts.append(("writer", seen.writer.shown(24)))
     if seen.error is not None and checkpoint.state is not State.UNREADABLE:
         facts.append(("error", seen.error))
     return facts

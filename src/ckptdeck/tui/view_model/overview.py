@@ -25,8 +25,8 @@ def empty_lines(view: View, width: int, *, filtered: bool) -> tuple[Line, ...]:
     if unseen:
         told = []
         for side in unseen:
-            words = str(side.inventory.condition).replace("-", " ")
-            told.append(line(Piece(f"The {side.role} is {words}: ", Ink.BAD), visible(side.inventory.root)))
+            what = Piece(f"The {side.role} is {side.inventory.condition.words}: ", Ink.BAD)
+            told.append(line(what, visible(side.inventory.root)))
             told.append(line(side.inventory.why))
         return _paragraphs(width, *told)
     return _paragraphs(

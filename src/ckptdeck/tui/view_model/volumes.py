@@ -128,7 +128,7 @@ def folded_volume_line(view: View, width: int) -> Line:
     for side in survey.sides:
         pieces += [Piece(" "), Piece(side.role[0].upper(), Ink.STRONG), Piece(" ")]
         if not side.inventory.condition.readable or side.inventory.volume is None:
-            pieces.append(Piece(str(side.inventory.condition).upper(), Ink.BAD))
+            pieces.append(Piece(side.inventory.condition.words.upper(), Ink.BAD))
             continue
         figures = _figures(side, side.inventory.volume, survey, view.now)
         pieces += [Piece(figures.free.removeprefix("free ")), Piece(" ")]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ckptdeck.core.plans.plan import Outcome
+from ckptdeck.core.plans.plan import Outcome, outcomes_text
 from ckptdeck.core.safe_text import visible
 from ckptdeck.core.sighting import InFlight
 from ckptdeck.core.states import Role
@@ -74,15 +74,10 @@ def job_line(job: Job, width: int, *, cursor: bool) -> Line:
 
 def _summary(job: Job) -> str:
     """How it ended: `3 done, 1 failed`."""
-    parts = []
-    for outcome in Outcome:
-        number = sum(result.outcome is outcome for result in job.results)
-        if number:
-            parts.append(f"{number} {outcome}")
     took = ""
     if job.started_at is not None and job.ended_at is not None:
         took = f" in {measures.span(job.ended_at - job.started_at)}"
-    return (", ".join(parts) or str(job.state)) + took
+    return (outcomes_text(job.results) or str(job.state)) + took
 
 
 def job_detail(job: Job | None, view: View, width: int) -> tuple[Line, ...]:
@@ -152,7 +147,7 @@ def flight_detail(found: tuple[Role, InFlight] | None, view: View, width: int) -
     role, flight = found
     lines = [line(Piece(f" {visible(flight.name)}", Ink.STRONG), f" on {role}"), line(f" {flight.reason}")]
     if flight.writer is not None:
-        lines.append(line(f" writer {visible(flight.writer.name, 32)} (pid {flight.writer.pid}) is alive"))
+        lines.append(line(f" writer {flight.writer.shown(32)} is alive"))
     else:
         lines.append(line(Piece(" no writer that this user may see", Ink.MUTED)))
     changed = measures.span(view.now - flight.mtime_ns / 1e9)
