@@ -59,14 +59,7 @@ def probe_npy(reader: Reader) -> StructureFinding:
         _check_size(reader.size, header, end)
         _check_pages(reader, header, end)
     except Damage as damage:
-        return StructureFinding(
-            damage.structure,
-            FORMAT,
-            damage.text,
-            expected_size=damage.expected,
-            proof="none" if damage.expected is None else "exact-size",
-            loader_says=damage.loader_says,
-        )
+        return damage.finding(FORMAT)
     return StructureFinding(
         Structure.OK,
         FORMAT,

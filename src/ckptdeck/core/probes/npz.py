@@ -36,14 +36,7 @@ def judge_npz(reader: Reader, directory: Directory, looked_at: int) -> Structure
         arrays = _check_arrays(reader, directory)
         check_surroundings(reader, directory, _SAYS)
     except Damage as damage:
-        return StructureFinding(
-            damage.structure,
-            FORMAT,
-            damage.text,
-            expected_size=damage.expected,
-            proof="none" if damage.expected is None else "exact-size",
-            loader_says=damage.loader_says or _DAMAGED_MESSAGE,
-        )
+        return damage.finding(FORMAT, loader_says=damage.loader_says or _DAMAGED_MESSAGE)
     checksums = "" if directory.has_checksums or not directory.entries else ", written without checksums"
     return StructureFinding(
         Structure.OK,

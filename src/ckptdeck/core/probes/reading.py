@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from ckptdeck.core.filesystem import FileSystem
 from ckptdeck.core.progress import UNHURRIED, Effort
+from ckptdeck.core.sighting import StructureFinding
 from ckptdeck.core.states import Structure
 
 PAGE = 4096
@@ -27,6 +28,17 @@ class Damage(Exception):
         self.loader_says = loader_says
         super().__init__(text)
 
+    def finding(self, format_name: str, *, loader_says: str | None = None) -> StructureFinding:
+        """What the probe of that format answers; `loader_says` in place of what the parser knew."""
+        return StructureFinding(
+            self.structure,
+            format_name,
+            self.text,
+            expected_size=self.expected,
+            proof="none" if self.expected is None else "exact-size",
+            loader_says=self.loader_says if loader_says is None else loader_says,
+        )
+
 
 class TooLarge(Exception):
     """The tables of the file are beyond what a quick look may read; says nothing about the file."""
@@ -41,7 +53,6 @@ class Reader:
         self.size = size
         self.effort = effort
         self.bytes_read = 0
-        self.reads = 0
         self._window = b""
         self._window_at = 0
 
@@ -58,7 +69,6 @@ class Reader:
         filled = 0
         while filled < length:
             count = self.fs.read_into(self.fd, view[filled:], offset + filled)
-            self.reads += 1
             if count <= 0:
                 break
             filled += count

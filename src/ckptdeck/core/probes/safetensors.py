@@ -57,14 +57,7 @@ def probe_safetensors(reader: Reader) -> StructureFinding:
         _check_size(reader.size, start, end)
         _check_pages(reader, spans, start, end)
     except Damage as damage:
-        return StructureFinding(
-            damage.structure,
-            FORMAT,
-            damage.text,
-            expected_size=damage.expected,
-            proof="none" if damage.expected is None else "exact-size",
-            loader_says=damage.loader_says,
-        )
+        return damage.finding(FORMAT)
     return StructureFinding(
         Structure.OK,
         FORMAT,

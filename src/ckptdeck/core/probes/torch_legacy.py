@@ -57,14 +57,7 @@ def probe_torch_legacy(reader: Reader) -> StructureFinding:
         _check_counts(reader, storages)
         _check_end(reader, storages, end)
     except Damage as damage:
-        return StructureFinding(
-            damage.structure,
-            FORMAT,
-            damage.text,
-            expected_size=damage.expected,
-            proof="none" if damage.expected is None else "exact-size",
-            loader_says=damage.loader_says,
-        )
+        return damage.finding(FORMAT)
     return StructureFinding(
         Structure.OK,
         FORMAT,
