@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import ckptdeck.demo.run
-import ckptdeck.tui.app
+import ckptdeck.tui.run
 from ckptdeck.cli import main as entry
 from ckptdeck.cli.terminal import Terminal
 from ckptdeck.demo.run import DemoOptions
@@ -29,7 +29,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
     def on_screen(**options: Any) -> Terminal:
         return Terminal(stdin=Screen(), stdout=Screen(), stderr=Screen(), **options)
 
-    monkeypatch.setattr(ckptdeck.tui.app, "run_console", run_console)
+    monkeypatch.setattr(ckptdeck.tui.run, "run_console", run_console)
     monkeypatch.setattr(entry, "Terminal", on_screen)
     return starts
 

@@ -28,7 +28,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal, _interruption: Interr
 
     from ckptdeck.monitor.engine import LiveEngine
     from ckptdeck.monitor.host import this_host
-    from ckptdeck.tui.app import run_console
+    from ckptdeck.tui.run import run_console
 
     # The screen belongs to the console: what the core warns of must not be written over it.
     logging.getLogger("ckptdeck").addHandler(logging.NullHandler())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from typing import ClassVar, Literal
 
 from textual import work
@@ -12,7 +11,7 @@ from textual.screen import Screen
 
 from ckptdeck.core.errors import CkptdeckError
 from ckptdeck.monitor.snapshot import Engine
-from ckptdeck.monitor.view_state import ViewState, load_view_state, save_view_state, view_state_path
+from ckptdeck.monitor.view_state import ViewState
 from ckptdeck.tui import lifecycle, messages, themes
 from ckptdeck.tui.actions import BY_ID, Place, hidden, refused
 from ckptdeck.tui.bindings import bindings_for
@@ -24,7 +23,7 @@ from ckptdeck.tui.screens.live import LiveScreen
 from ckptdeck.tui.screens.overview import Overview
 from ckptdeck.tui.screens.plan_review import Decision, PlanReview
 from ckptdeck.tui.screens.quit_guard import QuitGuard
-from ckptdeck.tui.settings import ConsoleSettings, settings_for
+from ckptdeck.tui.settings import ConsoleSettings
 from ckptdeck.tui.view_model.alarm import TroubleWatch, interrupted
 from ckptdeck.tui.view_model.line import harmless
 from ckptdeck.tui.view_model.rows import Order
@@ -240,24 +239,3 @@ class ConsoleApp(App[None]):
     def _check_terminal(self) -> None:
         if not self._settings.terminal_alive():
             self.end(lifecycle.HANGUP_CODE)
-
-
-def run_console(
-    engine: Engine, *, read_only: bool = False, mouse: bool = True, start_locked: bool = True, theme: str | None = None
-) -> int:
-    """Runs the console until it is left; its exit code: 0, or 128 and the signal that ended it."""
-    path = view_state_path(os.environ)
-    state = load_view_state(path)
-    if theme is not None:
-        state = ViewState(order=state.order, theme=theme)
-    if os.environ.get("SSH_CONNECTION"):
-        os.environ.setdefault("TEXTUAL_ANIMATIONS", "none")
-    with lifecycle.lasting_output():
-        app = ConsoleApp(engine, settings_for(os.environ, read_only=read_only, start_locked=start_locked), state)
-        try:
-            app.run(mouse=mouse)
-        finally:
-            engine.stop(lifecycle.STOP_WITHIN)
-    if app.view_state != state:
-        save_view_state(path, app.view_state)
-    return app.return_code or 0

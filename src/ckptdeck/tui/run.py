@@ -1,0 +1,32 @@
+"""One console from start to end: what is remembered, the app, and an engine that is stopped whatever happens."""
+
+from __future__ import annotations
+
+import os
+
+from ckptdeck.monitor.snapshot import Engine
+from ckptdeck.monitor.view_state import ViewState, load_view_state, save_view_state, view_state_path
+from ckptdeck.tui import lifecycle
+from ckptdeck.tui.app import ConsoleApp
+from ckptdeck.tui.settings import settings_for
+
+
+def run_console(
+    engine: Engine, *, read_only: bool = False, mouse: bool = True, start_locked: bool = True, theme: str | None = None
+) -> int:
+    """Runs the console until it is left; its exit code: 0, or 128 and the signal that ended it."""
+    path = view_state_path(os.environ)
+    state = load_view_state(path)
+    if theme is not None:
+        state = ViewState(order=state.order, theme=theme)
+    if os.environ.get("SSH_CONNECTION"):
+        os.environ.setdefault("TEXTUAL_ANIMATIONS", "none")
+    with lifecycle.lasting_output():
+        app = ConsoleApp(engine, settings_for(os.environ, read_only=read_only, start_locked=start_locked), state)
+        try:
+            app.run(mouse=mouse)
+        finally:
+            engine.stop(lifecycle.STOP_WITHIN)
+    if app.view_state != state:
+        save_view_state(path, app.view_state)
+    return app.return_code or 0
