@@ -63,8 +63,8 @@ class Screen:
                 pytest.fail(f"never seen: {what}\n{seen}")
             time.sleep(_BETWEEN_LOOKS)
 
-    def wait_until_confirmed(self, key: str) -> None:
-        """Presses the confirming key until the review is gone: it is deaf for a moment after it opened."""
+    def leave_review(self, key: str) -> None:
+        """Presses the key until the review is gone: it is deaf for a moment after it opened."""
 
         def gone(text: str) -> bool:
             if "Do it" in text:

@@ -25,12 +25,12 @@ def test_a_signal_in_the_middle_of_a_mirror(run: Run, open_screen: Open, number:
     assert run.on_mirror() == {"step_0050.pt", "step_0100.pt.part"}
     run.limit_rate("900MB/s")
     again = open_screen(*CKPTDECK, *run.directories)
-    again.wait_for("mirror")
+    again.wait_for("structure-ok")
     again.type("U")
     again.wait_for("UNLOCKED")
     again.type("g", "m")
     again.wait_for("Do it")
-    again.wait_until_confirmed("y")
+    again.leave_review("y")
     again.wait_for(lambda text: verified_rows(text) == 2)
     assert (run.mirror / "step_0100.pt").read_bytes() == (run.primary / "step_0100.pt").read_bytes()
     assert run.on_mirror() == {"step_0050.pt", "step_0100.pt"}

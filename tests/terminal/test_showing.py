@@ -74,8 +74,7 @@ def test_hostile_names_are_shown_and_do_nothing(run: Run, open_screen: Open) -> 
         assert "\x1b" not in text
     assert "\\e" in review
     assert "[bold]c[_3.pt" in review
-    screen.type("Escape")
-    screen.wait_for("structure-ok")
+    screen.leave_review("Enter")
     assert screen.title() == before != "owned"
     screen.type("q")
     assert screen.ended() == 0
