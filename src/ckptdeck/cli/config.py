@@ -27,7 +27,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal, interruption: Interru
         {
             "schema": "ckptdeck.config/1",
             "policy": {
-                "path": None if path is None else json_name(path, "path")["path"],
+                **({"path": None} if path is None else json_name(path, "path")),
                 "values": {key: {"value": value, "default": is_default} for key, value, is_default in settings},
             },
             "user": {"path": user.path, **_user_values(user)},

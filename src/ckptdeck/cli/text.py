@@ -17,6 +17,7 @@ from ckptdeck.core.verify import Verification
 Paint = Callable[[str, str], str]
 """(text, "good" | "bad" | "warn" | "busy" | "faint" | "strong") → the text, maybe coloured."""
 
+_TROUBLE_SHOWN = 12
 _ROW_REASON = 100
 """Cells of a reason beside its row; it is told in full under TROUBLE and with --json."""
 _CODES = {"good": "32", "bad": "31", "warn": "33", "busy": "36", "faint": "2", "strong": "1"}
@@ -58,8 +59,10 @@ def status_lines(survey: Survey, trouble: Sequence[str], paint: Paint = paint_pl
     if trouble:
         yield ""
         yield paint(f"TROUBLE {len(trouble)}", "bad")
-        for sentence in trouble:
+        for sentence in trouble[:_TROUBLE_SHOWN]:
             yield f"  {sentence}"
+        if len(trouble) > _TROUBLE_SHOWN:
+            yield f"  and {len(trouble) - _TROUBLE_SHOWN} more: the table below has them, --json all of it"
     yield ""
     yield from _table([_side_cells(side, survey) for side in survey.sides], indent="")
     for side in survey.sides:
@@ -129,7 +132,7 @@ def _side_cells(side: Side, survey: Survey) -> list[str]:
 def _flight_cells(role: Role, flight: InFlight) -> list[str]:
     expected = flight.expected_size
     size = part_of_text(flight.size, expected) if expected else size_text(flight.size)
-    rate = "" if flight.bytes_per_second is None else f"{size_text(flight.bytes_per_second)}/s"
+    rate = "" if not flight.bytes_per_second else f"{size_text(flight.bytes_per_second)}/s"
     writer = "" if flight.writer is None else flight.writer.shown()
     return [f"~ {flight.state.value}", role.value, visible(flight.name), size, rate, writer, flight.reason]
 

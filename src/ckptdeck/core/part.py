@@ -278,7 +278,7 @@ def _refuse_odd(host: Host, path: str, error: OSError) -> None:
 def _not_regular(path: str) -> Refused:
     return Refused(
         f"{visible(path)} is not a regular file",
-        guard="symlink",
+        guard="not-a-file",
         why="Something else uses the name under which a checkpoint would be staged; links are never followed",
         next_step="Move it away, then try again",
     )

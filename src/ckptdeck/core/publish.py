@@ -20,12 +20,12 @@ import logging
 import os
 import stat
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
+from ckptdeck.core.announcement import announce, withdraw
 from ckptdeck.core.checkpoint_set import CheckpointSet, from_condition
 from ckptdeck.core.errors import (
     ContentMismatch,
-    InUse,
     Refused,
     UsageError,
     VolumeSuspect,
@@ -46,8 +46,6 @@ from ckptdeck.core.volume import fsync_directory, in_memory, rename_into_place, 
 
 log = logging.getLogger("ckptdeck")
 _BUFFER = 1 << 20
-_PATIENCE, _PATIENCE_PAUSE = 20, 0.1
-"""Times and seconds to wait for another publisher of the same name, which needs milliseconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,19 +200,21 @@ def name_part(
     """Announces, renames, makes the name durable, records. The order is the promise."""
     warnings: list[Warning] = []
     manifest = Manifest(host.fs, target, pid=host.pid) if target.control is not None else None
-    announced = manifest is not None and _announce(host, manifest, result.path, settled.record, intent, warnings)
+    announced = manifest is not None and announce(
+        host, manifest, result.path, settled.record, must_record=intent.must_record, warnings=warnings
+    )
     if volume.fs_class != "local":
         part.release()  # such servers refuse to rename a file that anybody, we included, holds open (R11)
     try:
         warnings += rename_into_place(host, volume, part.path, result.path, replace=intent.replace, inode=part.inode)
     except FileExistsError:
-        _withdraw(manifest, intent.name, announced=announced)
+        withdraw(manifest, intent.name, announced=announced)
         raise _exists(result.path) from None
     except OSError:
         if announced and volume.fs_class in ("smb", "win"):
             part.leave()  # W9: proven bytes the server refuses to rename today; `recover` gives them their name
         else:
-            _withdraw(manifest, intent.name, announced=announced)
+            withdraw(manifest, intent.name, announced=announced)
         raise
     warnings += _make_name_durable(host, target, volume, result)
     if manifest is not None and announced:
@@ -253,82 +253,6 @@ def receipt_for(
         boot_id=host.boot_id,
         mount=volume.mount,
     )
-
-
-def finish_earlier(host: Host, manifest: Manifest, final: str, name: str) -> None:
-    """Brings the announcement of an earlier, interrupted publish of `name` to its end.
-
-    Where its rename had happened (size and mtime of the final file are the announced ones, which only that inode
-    has) it becomes the record; else its data never got the name, and it is withdrawn. Raises OSError, and InUse
-    while that publisher lives.
-    """
-    if _earlier(manifest, name) is None:
-        return
-    _await_publisher(host, final)
-    earlier = _earlier(manifest, name)
-    if earlier is None:
-        return
-    try:
-        status = host.fs.lstat(final)
-    except FileNotFoundError:
-        manifest.drop_next_record(name)
-        return
-    if (status.st_size, status.st_mtime_ns) == (earlier.size, earlier.mtime_ns):
-        manifest.promote_next_record(name)
-    else:
-        manifest.drop_next_record(name)
-
-
-def _earlier(manifest: Manifest, name: str) -> Record | None:
-    try:
-        return manifest.next_record(name)
-    except ValueError:
-        manifest.drop_next_record(name)  # a damaged announcement announces nothing
-        return None
-
-
-def _await_publisher(host: Host, final: str) -> None:
-    """A publisher keeps the flock of its inode until its record is written: only then may the next announce.
-
-    Otherwise it would turn our announcement into the record of its own bytes.
-    """
-    for _ in range(_PATIENCE):
-        try:
-            with opened(host.fs, final, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK) as fd:
-                if host.fs.try_lock(fd):
-                    return
-        except FileNotFoundError:
-            return
-        host.clock.sleep(_PATIENCE_PAUSE)
-    raise InUse(
-        f"{visible(final)} is being published by another process",
-        why="Its file is in place and its record is not written yet",
-        next_step="Try again in a moment",
-    )
-
-
-def _announce(
-    host: Host, manifest: Manifest, final: str, record: Record, intent: Intent, warnings: list[Warning]
-) -> bool:
-    try:
-        finish_earlier(host, manifest, final, intent.name)
-        try:
-            current = manifest.record(intent.name)
-        except ValueError:
-            current = None  # a damaged record names no file that may be replaced
-        manifest.write_next_record(replace(record, replaces=current.digest if current is not None else None))
-    except OSError as error:
-        if intent.must_record:
-            raise
-        warnings.append(Warning("unrecorded", f"its record could not be written: {os.strerror(error.errno or 0)}"))
-        return False
-    return True
-
-
-def _withdraw(manifest: Manifest | None, name: str, *, announced: bool) -> None:
-    if manifest is not None and announced:
-        with contextlib.suppress(OSError):  # recover drops a next record without data
-            manifest.drop_next_record(name)
 
 
 def _record(

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import os
 
+from ckptdeck.core.announcement import finish_earlier
 from ckptdeck.core.checkpoint_set import SUBDIRECTORIES, CheckpointSet
 from ckptdeck.core.errors import Refused
 from ckptdeck.core.filesystem import is_there
@@ -19,7 +20,7 @@ from ckptdeck.core.part import Part, claim_part
 from ckptdeck.core.plans.plan import PlanItem
 from ckptdeck.core.policy import Policy
 from ckptdeck.core.progress import Effort
-from ckptdeck.core.publish import finish_earlier, receipt_for
+from ckptdeck.core.publish import receipt_for
 from ckptdeck.core.recheck import require_same
 from ckptdeck.core.removal import quarantine
 from ckptdeck.core.safe_text import visible

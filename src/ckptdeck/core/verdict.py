@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ckptdeck.core.naming import FOREIGN_FAMILY, order_key
-from ckptdeck.core.safe_text import visible
+from ckptdeck.core.safe_text import shell_word, visible
 from ckptdeck.core.sides import Side, Step
 from ckptdeck.core.sighting import Checkpoint, InFlight, Sighting
 from ckptdeck.core.states import BAD, CANDIDATES, NOT_THERE, FlightState, Kind, Role, State, Verdict
@@ -171,7 +171,9 @@ def _at_risk(row: _Row) -> str | None:
     doubtful = row.first(_SUSPECT)
     if doubtful is None:
         return None
-    return f"{doubtful[0]} is suspect: {doubtful[1].reason}; `ckptdeck adopt NAME --side {doubtful[0]}` decides"
+    side, suspect = doubtful
+    decides = f"`ckptdeck adopt {shell_word(suspect.name)} --side {side}` decides"
+    return f"{side} is suspect: {suspect.reason}; {decides}"
 
 
 _TABLE: tuple[tuple[Verdict, Callable[[_Row], str | None]], ...] = (

@@ -6,7 +6,7 @@ import asyncio
 from typing import ClassVar, Literal
 
 from textual import work
-from textual.app import App
+from textual.app import App, SuspendNotSupported
 from textual.screen import Screen
 
 from ckptdeck.core.errors import CkptdeckError
@@ -70,7 +70,7 @@ class ConsoleApp(App[None]):
     def on_mount(self) -> None:
         self.set_class(self._settings.ascii, "-ascii")
         if self._settings.follow_signals:
-            lifecycle.follow_signals(self.end)
+            lifecycle.follow_signals(self.end, self.come_back)
         self.set_interval(self._settings.poll, self.poll)
         self.set_interval(lifecycle.TERMINAL_CHECK, self._check_terminal)
         self.call_after_refresh(self._engine.start)
@@ -124,6 +124,7 @@ class ConsoleApp(App[None]):
         try:
             plan = self._engine.plan(wanted, names)
             review = PlanReview(plan, self._engine.command_line(plan), survey, self._settings.monotonic)
+            self.clear_notifications()  # said about the screen below; they would lie over the choices
             if await self.push_screen_wait(review) is Decision.CONFIRMED:
                 self._engine.submit(plan)
                 if BY_ID[action].opens_lock:
@@ -223,12 +224,22 @@ class ConsoleApp(App[None]):
     @work(group="leave", exit_on_error=True)
     async def _leave(self) -> None:
         view = self.view
+        self.clear_notifications()
         if not view.working or await self.push_screen_wait(QuitGuard(view, self._settings.monotonic)):
             await self._stop_and_exit(0)
 
     def end(self, code: int) -> None:
         """Ends in order with this exit code; no question is asked."""
         self.run_worker(self._stop_and_exit(code), group="end")
+
+    def come_back(self) -> None:
+        """Takes the terminal anew: the process was stopped and goes on, and a shell may have used it meanwhile.
+
+        A terminal that goes away wakes its processes too, and is not taken any more.
+        """
+        if not self._ending and self._settings.terminal_alive():
+            with contextlib.suppress(SuspendNotSupported), self.suspend():
+                pass
 
     async def _stop_and_exit(self, code: int) -> None:
         if not self._ending:

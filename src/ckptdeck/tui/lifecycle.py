@@ -23,12 +23,17 @@ _TERMINAL_GONE = frozenset({errno.EIO, errno.EPIPE, errno.ENXIO})
 _CODES = {signal.SIGHUP: HANGUP_CODE, signal.SIGINT: 130, signal.SIGTERM: 143}
 
 
-def follow_signals(end: Callable[[int], None]) -> None:
-    """Calls `end` with the exit code of the signal. A HUP that is ignored (nohup) stays ignored."""
+def follow_signals(end: Callable[[int], None], come_back: Callable[[], None]) -> None:
+    """Calls `end` with the exit code of the signal, and `come_back` when a stopped process goes on.
+
+    A HUP that is ignored (nohup) stays ignored. Textual's own handler for CONT starts its threads a second time
+    where they still run: the terminal would be left raw at the end, and a forgotten thread keep the process.
+    """
     loop = asyncio.get_running_loop()
     for number, code in _CODES.items():
         if signal.getsignal(number) is not signal.SIG_IGN:
             loop.add_signal_handler(number, end, code)
+    loop.add_signal_handler(signal.SIGCONT, come_back)
 
 
 class LastingOutput:
