@@ -55,7 +55,7 @@ def test_the_seeds_twins_are_both_suspect_with_both_sizes(finding: StructureFind
     assert states(found, "step_0810.pt") == (State.SUSPECT, State.SUSPECT)
     row = found.steps[0]
     assert "2.47 GB on primary, 1.82 GB on mirror" in row.reason
-    assert "adopt NAME --side" in row.reason
+    assert "adopt step_0810.pt --side" in row.reason
     assert row.verdict is Verdict.AT_RISK
     assert found.primary.find("step_0810.pt") == row.primary
 
