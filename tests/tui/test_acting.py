@@ -46,6 +46,23 @@ async def test_every_action_is_reviewed_and_y_confirms() -> None:
             assert console.at == "Overview"
 
 
+async def test_what_was_said_before_does_not_lie_over_the_choices() -> None:
+    async with open_console() as console:
+        await console.press("j", "m")
+        assert "LOCKED, look only" in console.text
+        await console.press("U", "m")
+        assert console.at == "PlanReview"
+        assert "Cancel    y Do it" in console.text
+        assert console.said == ""
+
+
+async def test_what_is_said_over_a_review_leaves_the_choices_seen() -> None:
+    async with open_console(start_locked=False) as console:
+        await console.press("j", "m", "c")
+        assert "Sent to the terminal's clipboard" in console.text
+        assert "Cancel    y Do it" in console.text
+
+
 async def test_nothing_but_y_confirms() -> None:
     async with open_console(start_locked=False) as console:
         await console.press("j")
