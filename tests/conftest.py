@@ -49,7 +49,7 @@ EXPECTED_SKIPS = (
     ExpectedSkip("tests/terminal/*", "tmux", _on_path("tmux")),
     ExpectedSkip("tests/cli/test_export.py::*", "xxhsum", _on_path("xxhsum")),
     ExpectedSkip("tests/integrations/*", "torch", _installed("torch")),
-    ExpectedSkip("tests/test_library.py::*h5py*", "h5py", _installed("h5py")),
+    ExpectedSkip("tests/test_saving.py::*h5py*", "h5py", _installed("h5py")),
     ExpectedSkip("tests/*safetensors*", "safetensors", _installed("safetensors")),
     ExpectedSkip("tests/monitor/test_io_priority.py::*", "an x86-64 kernel", lambda: os.uname().machine == "x86_64"),
 )

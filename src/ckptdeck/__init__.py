@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ckptdeck.core.checkpoint_set import CheckpointSet, find_set
     from ckptdeck.core.errors import CkptdeckError
-    from ckptdeck.library import publish, publish_file
+    from ckptdeck.saving import publish, publish_file
 
 __version__ = "0.1.0"
 __all__ = ["CheckpointSet", "CkptdeckError", "__version__", "find_set", "publish", "publish_file"]
@@ -20,8 +20,8 @@ _HOMES = {
     "CheckpointSet": "ckptdeck.core.checkpoint_set",
     "find_set": "ckptdeck.core.checkpoint_set",
     "CkptdeckError": "ckptdeck.core.errors",
-    "publish": "ckptdeck.library",
-    "publish_file": "ckptdeck.library",
+    "publish": "ckptdeck.saving",
+    "publish_file": "ckptdeck.saving",
 }
 
 

@@ -14,9 +14,9 @@ from ckptdeck.core.errors import CkptdeckError
 from ckptdeck.core.initialise import initialise
 from ckptdeck.core.states import Condition, Role, State, Verdict
 from ckptdeck.core.survey import Survey
-from ckptdeck.library import publish
 from ckptdeck.monitor.engine import LiveEngine
 from ckptdeck.monitor.snapshot import Job, JobState, Snapshot
+from ckptdeck.saving import publish
 from tests.monitor.making import GUARD, StandingClock, made_up_host
 from tests.monitor.test_engine import LOOKING_AND_COMPOSING, silent_kernel
 
