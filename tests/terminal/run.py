@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import io
 import os
+import subprocess
+import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
 
-import ckptdeck
 from ckptdeck.cli.main import main
 from ckptdeck.core.checkpoint_set import find_pair
 from ckptdeck.core.filesystem import FileSystem
@@ -42,11 +43,12 @@ class Run:
         os.utime(path, (then, then))
         return path
 
-    def publish(self, step: int, size: int = 200_000) -> Path:
-        """As a trainer that uses the library, now."""
-        with ckptdeck.publish(self.primary, f"step_{step:04d}.pt", step=step) as stream:
-            stream.write(torch_bytes(step, size))
-        return self.primary / f"step_{step:04d}.pt"
+    def let_a_trainer_save(self, step: int, size: int = 200_000) -> None:
+        """As a trainer that uses the library: a process of its own saves this step, and its rolling name."""
+        options = {"--first-step": step, "--saves": 1, "--interval": 0.1, "--direct-every": 0, "--size": size}
+        words = [str(word) for pair in options.items() for word in pair]
+        trainer = [sys.executable, "-m", "ckptdeck.demo.trainer", str(self.primary), *words]
+        subprocess.run(trainer, check=True, capture_output=True)
 
     def record_and_mirror(self) -> None:
         assert main(["init", *self.directories, "--quiet"]) == 0

@@ -17,6 +17,7 @@ import pytest
 PATIENCE = 40.0
 """Real seconds after which what was waited for counts as not happening; a loaded machine needs a few."""
 _BETWEEN_LOOKS = 0.05
+_OF_A_REVIEW = (" plan ", "Cancel", "Do it")
 CKPTDECK = (sys.executable, "-m", "ckptdeck")
 
 
@@ -54,24 +55,31 @@ class Screen:
 
     def wait_for(self, what: str | Callable[[str], bool]) -> str:
         """The screen once `what` is on it, or true of it."""
-        deadline = time.monotonic() + PATIENCE
-        while True:
+        seen = ""
+
+        def is_there() -> bool:
+            nonlocal seen
             seen = self.text()
-            if what in seen if isinstance(what, str) else what(seen):
-                return seen
-            if time.monotonic() > deadline:
-                pytest.fail(f"never seen: {what}\n{seen}")
-            time.sleep(_BETWEEN_LOOKS)
+            return what in seen if isinstance(what, str) else what(seen)
+
+        wait_until(is_there, lambda: f"never seen: {what}\n{seen}")
+        return seen
+
+    def press_until(self, key: str, there: Callable[[str], bool]) -> str:
+        """Presses the key until the screen is as told: a question is deaf for a moment after it opened."""
+
+        def is_there(text: str) -> bool:
+            if there(text):
+                return True
+            self.type(key)
+            return False
+
+        return self.wait_for(is_there)
 
     def leave_review(self, key: str) -> None:
-        """Presses the key until the review is gone: it is deaf for a moment after it opened."""
-
-        def gone(text: str) -> bool:
-            if "Do it" in text:
-                self.type(key)
-            return "Do it" not in text and "RESUME" in text
-
-        self.wait_for(gone)
+        """Waits for all of a plan review, and presses the key until nothing of it is left."""
+        self.wait_for(lambda text: all(part in text for part in _OF_A_REVIEW))
+        self.press_until(key, lambda text: not any(part in text for part in _OF_A_REVIEW))
 
     def ended(self) -> int:
         """Waits for the end and returns the exit code."""
@@ -79,19 +87,20 @@ class Screen:
         return int(seen.split("ENDED ")[1].split()[0])
 
     def is_sane(self) -> bool:
-        """Neither the alternate screen nor any mouse mode is left on."""
-        flags = self._tmux("display-message", "-p", "-t", "deck", "#{alternate_on}#{mouse_any_flag}#{cursor_flag}")
-        return flags.strip() == "001"
+        """Neither the alternate screen nor any mouse mode is left on, the cursor is seen, and lines can be typed."""
+        flags, terminal = self._ask("#{alternate_on}#{mouse_any_flag}#{cursor_flag} #{pane_tty}").split()
+        modes = subprocess.run(["stty", "-a", "-F", terminal], capture_output=True, check=True, text=True).stdout
+        return flags == "001" and {"icanon", "echo", "isig", "icrnl"} <= set(modes.replace(";", " ").split())
 
     def resize(self, columns: int, rows: int) -> None:
         self._tmux("resize-window", "-t", "deck", "-x", str(columns), "-y", str(rows))
 
     def title(self) -> str:
-        return self._tmux("display-message", "-p", "-t", "deck", "#{pane_title}").strip()
+        return self._ask("#{pane_title}")
 
     def pid_of(self, *words: str) -> int:
         """The process below the pane whose command line ends with `words`."""
-        shell = int(self._tmux("display-message", "-p", "-t", "deck", "#{pane_pid}"))
+        shell = int(self._ask("#{pane_pid}"))
         for pid in _descendants(shell):
             line = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")[:-1]
             if line[-len(words) :] == [os.fsencode(word) for word in words] and b"ckptdeck" in line:
@@ -102,12 +111,37 @@ class Screen:
         """The terminal goes away with everything in it."""
         subprocess.run(self._command("kill-server"), capture_output=True, check=False)
 
+    def _ask(self, what: str) -> str:
+        return self._tmux("display-message", "-p", "-t", "deck", what).strip()
+
     def _tmux(self, *words: str) -> str:
         done = subprocess.run(self._command(*words), capture_output=True, check=True, env=_clean_environment())
         return done.stdout.decode("utf-8", "replace")
 
     def _command(self, *words: str) -> list[str]:
         return ["tmux", "-S", str(self.base / "tmux"), *words]
+
+
+def wait_until(there: Callable[[], bool], complaint: Callable[[], str] = lambda: "it never came") -> None:
+    """Looks again and again, and fails once PATIENCE is over."""
+    deadline = time.monotonic() + PATIENCE
+    while not there():
+        if time.monotonic() > deadline:
+            pytest.fail(complaint())
+        time.sleep(_BETWEEN_LOOKS)
+
+
+def processes_naming(path: Path) -> set[int]:
+    """Every process with the path, or one below it, among its words."""
+    found = set()
+    for line in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            words = line.read_bytes().split(b"\0")
+        except OSError:  # it has ended
+            continue
+        if any(Path(os.fsdecode(word)).is_relative_to(path) for word in words):
+            found.add(int(line.parent.name))
+    return found
 
 
 def _clean_environment() -> dict[str, str]:

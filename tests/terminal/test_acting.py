@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from tests.terminal.run import Run
-from tests.terminal.screen import CKPTDECK, Screen
+from tests.terminal.screen import CKPTDECK, Screen, processes_naming, wait_until
 
 Open = Callable[..., Screen]
 
@@ -29,7 +30,6 @@ def test_day_one_two_bare_directories_are_recorded_and_mirrored(run: Run, open_s
     screen.leave_review("Enter")  # the focus is on Cancel
     assert not list(run.mirror.iterdir())
     screen.type("A")
-    screen.wait_for("Do it")
     screen.leave_review("y")
     seen = screen.wait_for(lambda text: verified_rows(text) == 6)
     assert "RESUME 300" in seen
@@ -41,24 +41,26 @@ def test_day_one_two_bare_directories_are_recorded_and_mirrored(run: Run, open_s
 
 
 @pytest.mark.parametrize(("columns", "rows"), [(80, 24), (160, 45)])
-def test_a_new_step_appears_is_mirrored_and_ends_verified(run: Run, open_screen: Open, columns: int, rows: int) -> None:
+def test_what_a_trainer_saves_appears_is_mirrored_and_ends_verified(
+    run: Run, open_screen: Open, columns: int, rows: int
+) -> None:
     for step in (50, 100):
         run.save_directly(step)
     run.record_and_mirror()
     screen = open_screen(*CKPTDECK, *run.directories, columns=columns, rows=rows)
     screen.wait_for(lambda text: verified_rows(text) == 2)
-    run.publish(150)
-    screen.wait_for("size-only")
+    run.let_a_trainer_save(150)
+    screen.wait_for(lambda text: "size-only" in text and " 150 " in text)
     screen.type("g", "m")
-    screen.wait_for(lambda text: "U unlocks" in text or "locked" in text.lower())
+    screen.wait_for("Press U to unlock")
     assert run.on_mirror() == {"step_0050.pt", "step_0100.pt"}
     screen.type("U")
     screen.wait_for("UNLOCKED")
     screen.type("m")
-    screen.wait_for("Do it")
     screen.leave_review("y")
     screen.wait_for(lambda text: verified_rows(text) == 3)
     assert (run.mirror / "step_0150.pt").read_bytes() == (run.primary / "step_0150.pt").read_bytes()
+    assert run.on_mirror() == {"step_0050.pt", "step_0100.pt", "step_0150.pt"}
 
 
 def test_a_truncated_mirror_copy_is_shown_and_repaired(run: Run, open_screen: Open) -> None:
@@ -72,45 +74,67 @@ def test_a_truncated_mirror_copy_is_shown_and_repaired(run: Run, open_screen: Op
     run.age(bad, times.st_mtime_ns)
     screen = open_screen(*CKPTDECK, *run.directories)
     seen = screen.wait_for("TRUNCATED")
-    assert "repair" in seen
+    assert re.search(r"TRUNCATED +144/19[78]K .*repair", seen)
     screen.type("U")
     screen.wait_for("UNLOCKED")
     screen.type("G", "r")
-    screen.wait_for("Do it")
     screen.leave_review("y")
     screen.wait_for(lambda text: verified_rows(text) == 2)
     assert bad.read_bytes() == (run.primary / "step_0050.pt").read_bytes()
     assert any((run.mirror / ".ckptdeck" / "quarantine").iterdir())
 
 
-def test_quitting_while_a_job_runs_says_what_happens_to_it(run: Run, open_screen: Open) -> None:
+def test_quitting_while_a_job_runs_asks_and_ends_by_itself_once_it_is_done(run: Run, open_screen: Open) -> None:
+    screen = slow_mirror(run, open_screen, size=1_500_000)
+    screen.type("q")
+    asked = screen.wait_for("Stop them and quit")
+    assert "1 job not finished" in asked
+    assert "mirror step_0100.pt" in asked
+    screen.press_until("n", lambda text: "Stop them" not in text)
+    screen.type("q")
+    screen.wait_for("continues at the next start")
+    assert screen.ended() == 0
+    assert screen.is_sane()
+    assert (run.mirror / "step_0100.pt").read_bytes() == (run.primary / "step_0100.pt").read_bytes()
+
+
+def test_quitting_for_sure_stops_the_job_where_it_can_go_on(run: Run, open_screen: Open) -> None:
     screen = slow_mirror(run, open_screen)
     screen.type("q")
-    seen = screen.wait_for("continues")
-    assert "mirror" in seen
+    screen.wait_for("Stop them and quit")
+    screen.press_until("y", lambda text: "Stop them" not in text)
+    assert screen.ended() == 0
+    assert screen.is_sane()
+    assert run.on_mirror() == {"step_0050.pt", "step_0100.pt.part"}
 
 
-def test_the_demo_opens_and_leaves_nothing_behind(open_screen: Open) -> None:
+def test_the_demo_shows_trouble_and_leaves_nothing_behind(open_screen: Open) -> None:
     screen = open_screen(*CKPTDECK, "demo", "--size", "400kB", "--interval", "1s")
-    screen.wait_for("TRUNCATED")
-    place = next(path for path in screen.base.iterdir() if path.name.startswith("ckptdeck-demo"))
+    screen.wait_for(lambda text: re.search(r"TRUNCATED +29\d/40\dK .*repair", text) is not None)
+    place = demo_of(screen)
+    assert len(processes_naming(place)) == 1, "the trainer"
     screen.type("q")
     assert screen.ended() == 0
+    assert screen.is_sane()
     assert not place.exists()
+    assert not processes_naming(place)
 
 
-def slow_mirror(run: Run, open_screen: Open) -> Screen:
+def demo_of(screen: Screen) -> Path:
+    return next(path for path in screen.base.iterdir() if path.name.startswith("ckptdeck-demo"))
+
+
+def slow_mirror(run: Run, open_screen: Open, size: int = 4_000_000, shell: tuple[str, ...] = ()) -> Screen:
     """A console in the middle of copying step 100."""
     run.save_directly(50)
     run.record_and_mirror()
-    run.save_directly(100, size=4_000_000)
+    run.save_directly(100, size)
     run.limit_rate("1MB/s")
-    screen = open_screen(*CKPTDECK, *run.directories)
+    screen = open_screen(*shell, *CKPTDECK, *run.directories)
     screen.wait_for("structure-ok")
     screen.type("U")
     screen.wait_for("UNLOCKED")
     screen.type("g", "m")
-    screen.wait_for("Do it")
     screen.leave_review("y")
-    screen.wait_for(lambda _text: (run.mirror / "step_0100.pt.part").exists())
+    wait_until(lambda: (run.mirror / "step_0100.pt.part").exists())
     return screen

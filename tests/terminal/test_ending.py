@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.terminal.run import Run
-from tests.terminal.screen import CKPTDECK, Screen
-from tests.terminal.test_acting import slow_mirror, verified_rows
+from tests.terminal.screen import CKPTDECK, Screen, processes_naming, wait_until
+from tests.terminal.test_acting import demo_of, slow_mirror, verified_rows
 
 Open = Callable[..., Screen]
 
@@ -25,24 +25,59 @@ def test_a_signal_in_the_middle_of_a_mirror(run: Run, open_screen: Open, number:
     assert run.on_mirror() == {"step_0050.pt", "step_0100.pt.part"}
     run.limit_rate("900MB/s")
     again = open_screen(*CKPTDECK, *run.directories)
-    again.wait_for("structure-ok")
+    again.wait_for("Interrupted work: 1 unfinished")
     again.type("U")
     again.wait_for("UNLOCKED")
     again.type("g", "m")
-    again.wait_for("Do it")
     again.leave_review("y")
     again.wait_for(lambda text: verified_rows(text) == 2)
     assert (run.mirror / "step_0100.pt").read_bytes() == (run.primary / "step_0100.pt").read_bytes()
     assert run.on_mirror() == {"step_0050.pt", "step_0100.pt"}
 
 
-def test_a_closed_terminal_ends_it_with_nothing_under_a_wrong_name(run: Run, open_screen: Open) -> None:
-    screen = slow_mirror(run, open_screen)
-    console = Path(f"/proc/{screen.pid_of(*run.directories)}")
-    watcher = open_screen("cat")
+IGNORING_HANGUPS = ("sh", "-c", 'trap "" HUP; exec "$@"', "sh")
+
+
+@pytest.mark.parametrize("shell", [(), IGNORING_HANGUPS], ids=["told", "not-told"])
+def test_a_closed_terminal_ends_it_with_nothing_under_a_wrong_name(
+    run: Run, open_screen: Open, shell: tuple[str, ...]
+) -> None:
+    screen = slow_mirror(run, open_screen, shell=shell)
+    console = screen.pid_of(*run.directories)
     screen.close()
-    watcher.wait_for(lambda _text: not console.exists())
-    assert run.on_mirror() <= {"step_0050.pt", "step_0100.pt.part"}
+    wait_until(lambda: not Path(f"/proc/{console}").exists())
+    assert run.on_mirror() == {"step_0050.pt", "step_0100.pt.part"}
+
+
+def test_a_demo_whose_terminal_is_closed_leaves_nothing_behind(open_screen: Open) -> None:
+    screen = open_screen(*CKPTDECK, "demo", "--size", "400kB", "--interval", "1s")
+    screen.wait_for("TRUNCATED")
+    place = demo_of(screen)
+    screen.close()
+    wait_until(lambda: not place.exists() and not processes_naming(place))
+
+
+@pytest.mark.parametrize("number", [signal.SIGSTOP, signal.SIGTSTP])
+def test_it_can_be_stopped_and_goes_on(run: Run, open_screen: Open, number: int) -> None:
+    run.save_directly(50)
+    screen = open_screen(*CKPTDECK, *run.directories)
+    screen.wait_for("structure-ok")
+    console = screen.pid_of(*run.directories)
+    os.kill(console, number)
+    wait_until(lambda: state_of(console) == "T")
+    assert screen.is_sane() == (number == signal.SIGTSTP)
+    os.kill(console, signal.SIGCONT)
+    screen.wait_for("structure-ok")
+    screen.type("U")
+    screen.wait_for("UNLOCKED")
+    screen.type("q")
+    assert screen.ended() == 0
+    assert screen.is_sane()
+
+
+def state_of(pid: int) -> str:
+    """The kernel's letter for what the process does: T when it is stopped."""
+    return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0]
 
 
 def test_a_primary_that_is_not_there_says_so_and_quits(run: Run, open_screen: Open) -> None:
