@@ -63,6 +63,15 @@ async def test_what_is_said_over_a_review_leaves_the_choices_seen() -> None:
         assert "Cancel    y Do it" in console.text
 
 
+async def test_the_choices_are_seen_on_the_smallest_terminal() -> None:
+    async with open_console(size=(30, 8), start_locked=False) as console:
+        await console.press("j", "m")
+        assert console.at == "PlanReview"
+        assert "Cancel" in console.text
+        assert "y Do it" in console.text
+        assert "copy" in console.text
+
+
 async def test_nothing_but_y_confirms() -> None:
     async with open_console(start_locked=False) as console:
         await console.press("j")

@@ -20,6 +20,7 @@ class ScrollingModal(ModalScreen[Result]):
     """Arrows and pages scroll `#text`, wherever the focus is."""
 
     HORIZONTAL_BREAKPOINTS = [(0, "-small"), (110, "-large")]  # noqa: RUF012
+    VERTICAL_BREAKPOINTS = [(0, "-low"), (16, "-high")]  # noqa: RUF012
 
     BINDINGS = [  # noqa: RUF012
         Binding("down,j", "scroll_text(1)", show=False),
