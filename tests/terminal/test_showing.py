@@ -19,11 +19,15 @@ def test_it_is_readable_at_every_size_and_back(run: Run, open_screen: Open) -> N
     screen.wait_for("structure-ok")
     for columns, rows in ((40, 12), (30, 8), (160, 45), (80, 24)):
         screen.resize(columns, rows)
-        screen.wait_for(lambda text, rows=rows: fills(text, rows) and "adopt" in text)
+        screen.wait_for(filling(rows))
         screen.type("A")
         screen.wait_for(lambda text: "Cancel" in text and "Do it" in text)
         screen.press_until("n", lambda text: "Cancel" not in text and "RESUME" in text)
     assert not run.on_mirror()
+
+
+def filling(rows: int) -> Callable[[str], bool]:
+    return lambda text: fills(text, rows) and "adopt" in text
 
 
 def fills(text: str, rows: int) -> bool:
