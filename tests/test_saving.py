@@ -244,3 +244,10 @@ def test_the_public_names_resolve_and_an_unknown_one_does_not() -> None:
         assert getattr(ckptdeck, name) is not None
     with pytest.raises(AttributeError, match="no attribute 'publsh'"):
         _ = ckptdeck.publsh
+
+
+def test_damaged_bookkeeping_never_costs_a_save(run_set: CheckpointSet) -> None:
+    Path(run_set.control_path("set.json")).write_bytes(b"{")
+    with ckptdeck.publish(run_set.root, "step_0050.pt") as stream:
+        stream.write(b"whole")
+    assert Path(run_set.root, "step_0050.pt").read_bytes() == b"whole"

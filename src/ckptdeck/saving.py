@@ -14,6 +14,7 @@ import io
 import os
 import shutil
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import BinaryIO, Literal
 
 from ckptdeck.core.checkpoint_set import find_set
@@ -56,6 +57,9 @@ def publish(
     if target.condition is Condition.WRONG_SET and target.document is not None:
         # A trainer may well write into what another pair calls its mirror; publishing is safe in either.
         target = find_set(host.fs, os.fspath(directory), target.document.role)
+    if not target.condition.readable and os.path.isdir(target.root):
+        # Our bookkeeping is damaged or closed to this user. That must not cost a save: it is named, not recorded.
+        target = replace(target, control=None, document=None, condition=Condition.UNINITIALISED)
     intent = Intent(
         name=name,
         step=step if step is not None else read_name(name, False, DEFAULT_POLICY).step,

@@ -186,6 +186,12 @@ class Manifest:
     def write_receipt(self, receipt: Receipt) -> None:
         self._write(self.receipts_directory, store_name(receipt.name) + RECORD, encode_receipt(receipt))
 
+    def drop_receipt(self, name: str) -> None:
+        """Takes a receipt back; works on a full disk. Nothing happens when there is none."""
+        with contextlib.suppress(FileNotFoundError):
+            self._fs.unlink(os.path.join(self.receipts_directory, store_name(name) + RECORD))
+            sync_names(self._fs, self.receipts_directory)
+
     def write_pin(self, name: str, reason: str) -> None:
         self._write(self.pins_directory, store_name(name), encode_pin(name, reason))
 

@@ -84,10 +84,16 @@ def receipt_of(host: Host, checkpoint_set: CheckpointSet, record: Record, readin
 def write_bad_receipt(
     host: Host, checkpoint_set: CheckpointSet, manifest: Manifest, record: Record, reading: Reading
 ) -> Receipt:
-    """Keeps the bad news, so that the next look need not hash again. Best effort: a full disk hides nothing."""
+    """Keeps the bad news, so that the next look need not hash again.
+
+    Where there is no room for it, the old good receipt must not outlive it: that one is taken back, which needs none.
+    """
     receipt = receipt_of(host, checkpoint_set, record, reading)
-    with contextlib.suppress(OSError):
+    try:
         manifest.write_receipt(receipt)
+    except OSError:
+        with contextlib.suppress(OSError):  # read-only: what is there cannot be changed by anybody
+            manifest.drop_receipt(record.name)
     return receipt
 
 
@@ -115,7 +121,7 @@ def _look(
         return Verification(name, side, State.SIZE_ONLY, "matches the record of a publish under way", None, size)
     receipt = receipt_of(host, checkpoint_set, match, reading)
     if not receipt.good:
-        manifest.write_receipt(receipt)
+        write_bad_receipt(host, checkpoint_set, manifest, match, reading)
         return Verification(name, side, State.CORRUPT, "this content was marked bad", receipt, size)
     try:
         manifest.write_receipt(receipt)
