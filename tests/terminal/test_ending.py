@@ -68,11 +68,21 @@ def test_it_can_be_stopped_and_goes_on(run: Run, open_screen: Open, number: int)
     assert screen.is_sane() == (number == signal.SIGTSTP)
     os.kill(console, signal.SIGCONT)
     screen.wait_for("structure-ok")
-    screen.type("U")
-    screen.wait_for("UNLOCKED")
-    screen.type("q")
+    # What is typed while the terminal is taken anew may be dropped.
+    screen.press_until("q", lambda text: "ENDED " in text)
     assert screen.ended() == 0
     assert screen.is_sane()
+
+
+def test_closing_the_terminal_of_a_stopped_one_ends_it(run: Run, open_screen: Open) -> None:
+    run.save_directly(50)
+    screen = open_screen(*CKPTDECK, *run.directories)
+    screen.wait_for("structure-ok")
+    console = screen.pid_of(*run.directories)
+    os.kill(console, signal.SIGTSTP)
+    wait_until(lambda: state_of(console) == "T")
+    screen.close()
+    wait_until(lambda: not Path(f"/proc/{console}").exists())
 
 
 def state_of(pid: int) -> str:
