@@ -40,7 +40,7 @@ def test_a_gigabyte_that_was_never_stored_costs_one_page() -> None:
 
 def test_zeros_at_the_start_of_an_unknown_format_are_no_finding() -> None:
     content = bytes(8192) + random.Random(3).randbytes(2_000_000)
-    assert probe_bytes(content, "user_block.h5").structure is Structure.UNKNOWN
+    assert probe_bytes(content, "user_block.bin").structure is Structure.UNKNOWN
 
 
 def test_zeros_around_a_value_in_the_middle_of_a_small_file_are_no_finding() -> None:

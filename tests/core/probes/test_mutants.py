@@ -27,6 +27,12 @@ SEEDS = (
     "joblib/model.joblib",
     "joblib_z/model.joblib",
     "flax_msgpack/checkpoint_100",
+    "gguf/model.gguf",
+    "hdf5_v0/weights.h5",
+    "hdf5_v3/weights.h5",
+    "hdf5_gzip/weights.h5",
+    "keras/model.keras",
+    "keras_weights_h5/model.weights.h5",
 )
 MUTANTS_EACH = 2000
 LARGE_NUMBERS = (b"\xff" * 4, b"\xff" * 8, b"\x00\x00\x00\x80", b"\xff\xff\xff\x7f", b"\0" * 8)

@@ -12,12 +12,16 @@ from ckptdeck.core.filesystem import FileSystem
 from ckptdeck.core.probes import npy, torch_legacy
 from ckptdeck.core.probes.compressed import looks_compressed, probe_compressed
 from ckptdeck.core.probes.generic import probe_tiny, probe_zeros, recognise_format
+from ckptdeck.core.probes.gguf import looks_like_gguf, probe_gguf
+from ckptdeck.core.probes.hdf5 import looks_like_hdf5, probe_hdf5
 from ckptdeck.core.probes.lost_head import looks_headless, probe_headless
 from ckptdeck.core.probes.msgpack import looks_like_msgpack, probe_msgpack
 from ckptdeck.core.probes.pickle_file import looks_like_pickle, probe_pickle
 from ckptdeck.core.probes.reading import PAGE, Reader, TooLarge
 from ckptdeck.core.probes.safetensors import looks_like_safetensors, probe_safetensors
 from ckptdeck.core.probes.torch_zip import looks_like_zip, probe_zip
+from ckptdeck.core.probes.xz import looks_like_xz, probe_xz
+from ckptdeck.core.probes.zstd import looks_like_zstd, probe_zstd
 from ckptdeck.core.progress import UNHURRIED, Effort
 from ckptdeck.core.sighting import StructureFinding
 from ckptdeck.core.states import Structure
@@ -32,6 +36,9 @@ _BY_CONTENT_OR_NAME: tuple[tuple[_Recognise, _Probe], ...] = (
         lambda head, name: head.startswith(torch_legacy.MAGIC),
         lambda reader, name: torch_legacy.probe_torch_legacy(reader),
     ),
+    (lambda head, name: looks_like_gguf(head), lambda reader, name: probe_gguf(reader)),
+    (lambda head, name: looks_like_xz(head), lambda reader, name: probe_xz(reader)),
+    (lambda head, name: looks_like_zstd(head), lambda reader, name: probe_zstd(reader)),
     (looks_compressed, probe_compressed),
     (looks_like_pickle, probe_pickle),
     (looks_like_msgpack, probe_msgpack),
@@ -60,6 +67,8 @@ def _probe(reader: Reader, name: str) -> StructureFinding:
             return probe_zip(reader)
         if looks_like_safetensors(head, name):
             return probe_safetensors(reader)
+        if looks_like_hdf5(reader, head, name):
+            return probe_hdf5(reader)
         for looks_like, probe in _BY_CONTENT_OR_NAME:
             if looks_like(head, name):
                 return probe(reader, name)

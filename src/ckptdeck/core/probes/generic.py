@@ -13,8 +13,6 @@ _PAGES_LOOKED_AT = 256
 
 _MAGICS = (
     ("npy", b"\x93NUMPY"),
-    ("hdf5", b"\x89HDF\r\n\x1a\n"),
-    ("gguf", b"GGUF"),
     ("torch-legacy", bytes.fromhex("80028a0a6cfc9c46f9206aa850192e")),
     ("pickle", b"\x80\x02"),
     ("pickle", b"\x80\x03"),
@@ -22,8 +20,6 @@ _MAGICS = (
     ("pickle", b"\x80\x05"),
     ("gzip", b"\x1f\x8b\x08"),
     ("bzip2", b"BZh"),
-    ("xz", b"\xfd7zXZ\0"),
-    ("zstd", b"\x28\xb5\x2f\xfd"),
     ("lz4", b"\x04\x22\x4d\x18"),
 )
 _TAR_MAGIC = b"ustar"

@@ -9,6 +9,7 @@ from ckptdeck.core.states import Structure
 
 _TORCH = "torch.load says \"KeyError: filename 'storages' not found\", as it took the file for a tar"
 _PICKLE = "pickle.load says \"invalid load key, '\\x00'\""
+_HDF5 = 'h5py says "file signature not found"'
 _SAYS = {
     ".pt": _TORCH,
     ".pth": _TORCH,
@@ -18,6 +19,10 @@ _SAYS = {
     ".pickle": _PICKLE,
     ".joblib": 'joblib.load says "KeyError: 0", of a compressed file "KeyError: 63"',
     ".msgpack": 'flax says "unpack(b) received extra data"',
+    ".gguf": 'gguf says "GGUF magic invalid"',
+    ".h5": _HDF5,
+    ".hdf5": _HDF5,
+    ".keras": 'keras says "File not found ... Please ensure the file is an accessible `.keras` zip file"',
 }
 _FORMATS = {
     ".pt": "torch-legacy",
@@ -27,6 +32,8 @@ _FORMATS = {
     ".pickle": "pickle",
     ".joblib": "joblib",
     ".msgpack": "flax-msgpack",
+    ".gguf": "gguf",
+    ".keras": "keras",
 }
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ckptdeck.core.probes import keras
 from ckptdeck.core.probes.lost_pages import zero_tail
 from ckptdeck.core.probes.npz import judge_npz, npz_loader_says
 from ckptdeck.core.probes.pickle_bytes import PickleDamage
@@ -79,6 +80,8 @@ def probe_zip(reader: Reader) -> StructureFinding:
         return _finding(kind, damage, _loader_says(kind, damage, head_lost))
     if kind == "npz":
         return judge_npz(reader, directory, looked_at)
+    if kind == keras.FORMAT:
+        return keras.judge_keras(reader, directory, looked_at)
     if kind != FORMAT:
         return StructureFinding(
             Structure.UNKNOWN, kind, f"{kind} of {len(directory.entries):,} members; content not judged"
@@ -112,7 +115,10 @@ def _finding(kind: str, damage: Damage, message: str) -> StructureFinding:
 def _loader_says(kind: str, damage: Damage, head_lost: bool) -> str:
     if kind == FORMAT:
         return damage.loader_says or (_HEAD_MESSAGE if head_lost else _DAMAGED_MESSAGE)
-    return npz_loader_says(head_lost, damage.loader_says == _CUT_MESSAGE) if kind == "npz" else ""
+    end_lost = damage.loader_says == _CUT_MESSAGE
+    if kind == keras.FORMAT:
+        return keras.keras_loader_says(head_lost, end_lost)
+    return npz_loader_says(head_lost, end_lost) if kind == "npz" else ""
 
 
 def _recognise(directory: Directory) -> tuple[str, list[Entry]]:
@@ -125,7 +131,7 @@ def _recognise(directory: Directory) -> tuple[str, list[Entry]]:
         return FORMAT, []
     if all(name.endswith(".npy") for name in names):
         return "npz", []
-    return ("keras" if {"metadata.json", "config.json"} <= names else "zip"), []
+    return (keras.FORMAT if names.issuperset(keras.DESCRIPTIONS) else "zip"), []
 
 
 def _begun_as(reader: Reader) -> str:
@@ -133,7 +139,7 @@ def _begun_as(reader: Reader) -> str:
     name, _ = first_member(reader)
     if name.endswith(".npy"):
         return "npz"
-    return "keras" if name in ("metadata.json", "config.json") else FORMAT
+    return keras.FORMAT if name in keras.DESCRIPTIONS else FORMAT
 
 
 def _without_end(reader: Reader) -> Damage:

@@ -31,6 +31,11 @@ def check_surroundings(reader: Reader, directory: Directory, says: LoaderSays) -
 
     if directory.entries and (lost := find_lost_pages(reader, 0, directory.start, span_at)):
         raise Damage(Structure.SUSPECT, lost, expected=directory.end, loader_says=says.lost)
+    check_end(reader, directory, says)
+
+
+def check_end(reader: Reader, directory: Directory, says: LoaderSays) -> None:
+    """Raises Damage for a file that does not end where its archive does."""
     if directory.end > reader.size:
         raise Damage(
             Structure.CUT,
