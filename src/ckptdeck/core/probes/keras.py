@@ -54,8 +54,8 @@ def judge_keras(reader: Reader, directory: Directory, looked_at: int) -> Structu
         Structure.OK,
         FORMAT,
         f"{reader.size:,} bytes, as its directory says; {looked_at:,} of {counted(len(directory.entries), 'member')} "
-        f"looked at, {counted(len(described), 'description')} whole, {counted(len(stored), 'HDF5 file')} as long as its "
-        "superblock says; values not checked",
+        f"looked at, {counted(len(described), 'description')} whole, {counted(len(stored), 'HDF5 file')} as long as "
+        "said inside; values not checked",
         expected_size=directory.end,
         proof="exact-size",
     )
