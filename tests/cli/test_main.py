@@ -157,3 +157,28 @@ def test_a_reader_that_leaves_is_no_error(deck: Deck) -> None:
     _, complaint = process.communicate(timeout=60)
     assert complaint == ""
     assert process.returncode == 0
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_closed_streams_change_nothing_but_what_is_heard(deck: Deck, closed: str) -> None:
+    deck.mirrored("step_1.pt")
+    (deck.base / "new.pt").write_bytes(b"whole" * 1000)
+    words = f"publish {deck.base}/new.pt {deck.primary} --as step_2.pt"
+    done = subprocess.run(
+        ["sh", "-c", f"{sys.executable} -m ckptdeck {words} {closed}"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0
+    assert "Traceback" not in done.stderr
+    assert (deck.primary / "step_2.pt").read_bytes() == b"whole" * 1000
+    resume = f"{sys.executable} -m ckptdeck resume {deck.primary} 2>&- <&-"
+    heard = subprocess.run(["sh", "-c", resume], capture_output=True, text=True, check=False)
+    assert (heard.returncode, heard.stdout) == (0, f"{deck.primary}/step_2.pt\n")
+
+
+def test_an_answer_that_cannot_be_written_is_told(deck: Deck) -> None:
+    deck.mirrored("step_1.pt")
+    line = f"{sys.executable} -m ckptdeck status {deck.primary} --json > /dev/full"
+    done = subprocess.run(["sh", "-c", line], capture_output=True, text=True, check=False)
+    assert done.returncode == 6
+    assert "Writing the answer to stdout" in done.stderr
+    assert "Traceback" not in done.stderr

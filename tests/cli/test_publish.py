@@ -109,3 +109,20 @@ def test_a_bare_directory_gets_the_name_and_a_warning(deck: Deck, source: Path) 
     assert ran.code == 0
     assert ran.err.startswith("warning: ")
     assert (deck.primary / "step_0810.pt").read_bytes() == data_of("a")
+
+
+@pytest.mark.parametrize("source", ["-", "empty.pt"])
+def test_nothing_is_no_checkpoint(deck: Deck, source: str) -> None:
+    """`false | ckptdeck publish -` must not name 0 bytes."""
+    deck.init()
+    (deck.base / "empty.pt").touch()
+    command = [sys.executable, "-m", "ckptdeck", "publish", source, str(deck.primary), "--as", "step_7.pt"]
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, cwd=deck.base, capture_output=True, text=True, check=False)
+    assert done.returncode == 4
+    assert "Nothing came from" in done.stderr
+    assert list(deck.primary.iterdir()) == []
+
+
+def test_a_name_that_is_too_long_is_a_usage_error(deck: Deck, source: Path) -> None:
+    deck.init()
+    assert deck.run("publish", source, deck.primary, "--as", "x" * 256 + ".pt").code == 2

@@ -111,3 +111,27 @@ def test_a_signal_stops_it_at_a_safe_point(deck: Deck, number: signal.Signals) -
     assert time.monotonic() - begun < 5
     assert json.loads(out)["code"] == "cancelled"
     assert "Traceback" not in err
+
+
+def test_a_damaged_record_is_a_finding_and_no_missing_record(deck: Deck) -> None:
+    deck.mirrored("step_1.pt", "step_2.pt")
+    (deck.control / "manifest" / "step_1.pt.json").write_text("{")
+    ran = deck.run("verify", deck.primary)
+    assert ran.code == 1
+    assert "damaged record" in ran.err
+    assert "without a record" not in ran.err
+
+
+@pytest.mark.parametrize("command", ["verify", "mirror"])
+@pytest.mark.parametrize("damage", ["two control directories", "damaged set.json", "nested set.json"])
+def test_a_set_that_cannot_be_told_is_a_suspect_volume(deck: Deck, command: str, damage: str) -> None:
+    deck.mirrored("step_1.pt")
+    document = deck.control / "set.json"
+    if damage == "two control directories":
+        (deck.primary / ".ckptdeck").mkdir()
+        (deck.primary / ".ckptdeck" / "set.json").write_bytes(document.read_bytes())
+    else:
+        document.write_text("{" if damage == "damaged set.json" else "[" * 100_000)
+    ran = deck.run(command, deck.primary)
+    assert ran.code == 7
+    assert "bug" not in ran.err

@@ -150,3 +150,9 @@ def test_inside_puts_it_inside(tmp_path: Path) -> None:
 def test_the_mirror_can_be_forgotten(bench: Workbench) -> None:
     initialise(machine(FS), str(bench.primary), None, forget_mirror=True)
     assert find_pair(FS, str(bench.primary), None).mirror is None
+
+
+def test_the_root_of_everything_is_no_set(tmp_path: Path) -> None:
+    with pytest.raises(UsageError):
+        initialise(machine(FS), "/", None)
+    assert not Path("/..ckptdeck").exists()

@@ -54,6 +54,8 @@ OWN_SIGNALS = frozenset({"console", "demo"})
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command line and returns its exit code (3-cli.md); never raises."""
+    if argv is None:
+        _open_closed_streams()
     words = [_as_file_system_text(word) for word in (sys.argv[1:] if argv is None else argv)]
     options = words[: words.index("--")] if "--" in words else words
     terminal = Terminal(as_json="--json" in options, quiet="--quiet" in options)
@@ -75,6 +77,21 @@ def main(argv: Sequence[str] | None = None) -> int:
         code = _report_bug(terminal, error)
     terminal.flush()
     return code
+
+
+def _open_closed_streams() -> None:
+    """Opens on nothing what the caller closed (`ckptdeck ... >&-`).
+
+    The next file opened would else get its number, and that may be a checkpoint being written.
+    """
+    for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
+        if getattr(sys, name) is not None:
+            continue
+        descriptor = os.open(os.devnull, os.O_RDWR)
+        if descriptor != number:
+            os.dup2(descriptor, number)
+            os.close(descriptor)
+        setattr(sys, name, open(number, mode, encoding="utf-8"))  # noqa: SIM115 - lives as long as the process
 
 
 def _run(words: list[str], terminal: Terminal) -> int:

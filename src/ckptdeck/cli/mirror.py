@@ -13,7 +13,9 @@ from ckptdeck.cli.arguments import add_action_options, add_selection
 from ckptdeck.cli.interruption import Interruption
 from ckptdeck.cli.session import open_session
 from ckptdeck.cli.terminal import Terminal
+from ckptdeck.core.checkpoint_set import from_condition
 from ckptdeck.core.errors import UsageError
+from ckptdeck.core.states import Condition
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -30,6 +32,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace, terminal: Terminal, interruption: Interruption) -> int:
     session = open_session(arguments, terminal, interruption)
     if session.pair.mirror is None:
+        if session.pair.primary.condition not in (Condition.OK, Condition.UNINITIALISED):
+            raise from_condition(session.pair.primary)  # its pairing cannot be read
         raise UsageError(
             "There is no mirror",
             why="Only one directory was given, and the primary is paired with none",

@@ -13,6 +13,8 @@ from ckptdeck.core.plans.plan import Act, Plan, PlanItem
 from ckptdeck.core.safe_text import name_from_json, visible
 
 _NOT_IN_PLAN = "not-in-plan"
+_LARGEST = 64 << 20
+"""Bytes of a saved plan; one item needs about 600."""
 _Key = tuple[str, str, str, str]
 
 
@@ -30,11 +32,14 @@ class SavedPlan:
 def read_plan_file(path: str, action: str) -> SavedPlan:
     """Raises UsageError for a file that is no saved plan, or one of another action."""
     try:
-        with open(path, encoding="utf-8") as file:
-            document = json.load(file)
+        with open(path, "rb") as file:
+            data = file.read(_LARGEST + 1)
+        if len(data) > _LARGEST:
+            raise _not_a_plan(path, f"it is larger than {_LARGEST} bytes")
+        document = json.loads(data)
     except OSError as error:
         raise UsageError(f"The plan cannot be read: {describe_os_error(error, path)}") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise _not_a_plan(path, str(error)) from error
     if not isinstance(document, dict) or document.get("schema") != "ckptdeck.plan/1":
         raise _not_a_plan(path, "its schema is not ckptdeck.plan/1")

@@ -21,7 +21,7 @@ from ckptdeck.cli.json_output import warnings_list
 from ckptdeck.cli.session import Session, open_session
 from ckptdeck.cli.terminal import Terminal
 from ckptdeck.core.amounts import size_text
-from ckptdeck.core.errors import SourceChanged, UsageError, describe_os_error, from_os_error
+from ckptdeck.core.errors import Refused, SourceChanged, UsageError, describe_os_error, from_os_error
 from ckptdeck.core.naming import read_name
 from ckptdeck.core.progress import Progress
 from ckptdeck.core.publish import Intent, Published, publish
@@ -78,6 +78,13 @@ def _publish(session: Session, source: BinaryIO, status: os.stat_result, path: s
                 done += len(chunk)
                 effort.report(Progress("copy", intent.name, Role.PRIMARY, done, max(done, status.st_size)))
             _require_still(source, path, status, done)
+            if done == 0:
+                raise Refused(
+                    f"Nothing came from {'stdin' if path == STDIN else visible(path)}",
+                    guard="empty",
+                    why="0 bytes are no checkpoint; the command before the pipe has probably failed",
+                    next_step=f"Nothing was given the name {visible(intent.name)}",
+                )
     return result
 
 

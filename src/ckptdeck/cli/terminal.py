@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterable, Mapping
 from typing import Any, TextIO
 
-from ckptdeck.core.errors import Refused
+from ckptdeck.core.errors import Refused, from_os_error
 
 
 class Terminal:
@@ -138,6 +138,11 @@ class Terminal:
         except BrokenPipeError:
             if stream is self.stdout:
                 self._reader_left()
+        except OSError as error:
+            if stream is self.stdout:
+                self._reader_left()
+                raise from_os_error(error, "Writing the answer to stdout") from error
+            # stderr itself cannot be written to: there is nowhere left to say so, and the exit code still tells
 
     def _reader_left(self) -> None:
         """Sends further answers nowhere, and keeps the interpreter from complaining about the pipe at exit."""

@@ -22,7 +22,7 @@ from ckptdeck.core.errors import Cancelled, CkptdeckError, VolumeSuspect
 from ckptdeck.core.notation import parse_age, parse_rate
 from ckptdeck.core.progress import Effort
 from ckptdeck.core.sighting import Checkpoint
-from ckptdeck.core.states import FINDINGS, NOT_THERE, Role, State
+from ckptdeck.core.states import FINDINGS, NOT_THERE, Condition, Role, State
 from ckptdeck.core.survey import Survey
 from ckptdeck.core.verify import Verification, verify_one
 from ckptdeck.monitor import log
@@ -50,10 +50,15 @@ def run(arguments: argparse.Namespace, terminal: Terminal, interruption: Interru
     require_known(survey, session.names)
     tasks = list(_tasks(survey, session.names, older_than))
     results: list[Verification] = []
-    code = _VOLUME if not all(side.inventory.condition.readable for side in survey.sides) else 0
+    code = 0
     for side in survey.sides:
-        if not side.inventory.condition.readable:
-            terminal.warn(f"the {side.role} was not read: {side.inventory.why}")
+        inventory = side.inventory
+        if inventory.condition not in (Condition.OK, Condition.UNINITIALISED):
+            terminal.warn(f"the {side.role} was not verified: {inventory.why}")
+            code = _VOLUME
+        for damage in (warning for warning in inventory.warnings if warning.code == "damaged-record"):
+            terminal.warn(f"the {side.role} has a damaged record: {damage.text}")
+            code = max(code, _FOUND)
     with session.working(rate) as (effort, bar):
         for task in tasks:
             outcome, failed = _verify(session, task, effort)
@@ -104,7 +109,7 @@ def _verify(session: Session, task: _Task, effort: Effort) -> tuple[Verification
 def _conclude(session: Session, survey: Survey, results: list[Verification], code: int) -> None:
     terminal = session.terminal
     unrecorded = sum(
-        checkpoint.sighting.record is None and checkpoint.state not in NOT_THERE | {State.FOREIGN}
+        checkpoint.sighting.record is None and checkpoint.state not in NOT_THERE | {State.FOREIGN, State.UNREADABLE}
         for side in survey.sides
         for checkpoint in side.checkpoints
     )

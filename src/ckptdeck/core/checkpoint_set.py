@@ -277,7 +277,7 @@ def decode_set(data: bytes) -> SetDocument:
     """Raises ValueError with the reason for anything that is not exactly a `set.json` of this version."""
     try:
         document = json.loads(data)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"not JSON: {error}") from None
     if not isinstance(document, dict):
         raise ValueError("not an object")

@@ -89,6 +89,8 @@ def initialise(
 
 
 def _require_directory(found: CheckpointSet) -> CheckpointSet:
+    if found.root == "/":
+        raise UsageError("/ is no directory of checkpoints", next_step="Give the directory the trainer writes to")
     if found.condition in (Condition.OK, Condition.UNINITIALISED):
         return found
     raise from_condition(found)

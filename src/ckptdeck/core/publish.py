@@ -46,6 +46,7 @@ from ckptdeck.core.volume import fsync_directory, in_memory, rename_into_place, 
 
 log = logging.getLogger("ckptdeck")
 _BUFFER = 1 << 20
+_LONGEST_NAME = 255
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +120,11 @@ def require_publishable(host: Host, target: CheckpointSet, intent: Intent) -> No
     name = intent.name
     if name in ("", ".", "..") or "/" in name or "\0" in name:
         raise UsageError(f"{visible(name)!r} is not a file name", next_step="Give a name without slashes")
+    if len(os.fsencode(name)) > _LONGEST_NAME:
+        raise UsageError(
+            f"{visible(name, 60)} has {len(os.fsencode(name))} bytes",
+            next_step=f"Give a name of at most {_LONGEST_NAME} bytes",
+        )
     if read_name(name, False, DEFAULT_POLICY).role in (NameRole.IN_FLIGHT, NameRole.OURS):
         raise UsageError(
             f"{visible(name)} is a name for unfinished files",
