@@ -173,7 +173,7 @@ def _at_risk(row: _Row) -> str | None:
         return None
     side, suspect = doubtful
     decides = f"`ckptdeck adopt {shell_word(suspect.name)} --side {side}` decides"
-    return f"{side} is suspect: {suspect.reason}; {decides}"
+    return f"{decides}: {suspect.reason}"
 
 
 _TABLE: tuple[tuple[Verdict, Callable[[_Row], str | None]], ...] = (

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tests.core.probes.looking import PAGE
+from ckptdeck.core.sighting import StructureFinding
+from tests.core.probes.looking import PAGE, probe_bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,3 +105,8 @@ def torn_mix(one: bytes, another: bytes) -> Damaged:
     """The first half of another save, the rest of this one."""
     middle = len(one) // 2
     return Damaged(another[:middle] + one[middle:])
+
+
+def probe_damaged(damaged: Damaged, name: str) -> StructureFinding:
+    """What is said of the damaged file under its own name."""
+    return probe_bytes(damaged.content, name.rpartition("/")[2], holes=damaged.holes)

@@ -49,3 +49,8 @@ def probe_bytes(content: bytes, name: str, *, holes: tuple[tuple[int, int], ...]
 
 def probe_fixture(path: Path) -> StructureFinding:
     return probe_bytes(path.read_bytes(), path.name)
+
+
+def save(name: str, which: str = "one_save") -> bytes:
+    """A real file, by its path in the fixtures; "another_save" is another save of the same layout."""
+    return (FIXTURES / which / name).read_bytes()

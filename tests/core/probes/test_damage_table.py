@@ -8,13 +8,12 @@ from collections.abc import Callable
 
 import pytest
 
-from ckptdeck.core.sighting import StructureFinding
 from ckptdeck.core.states import Structure
 from ckptdeck.demo.safetensors_file import write_safetensors_file
 from ckptdeck.demo.torch_file import write_torch_file
 from ckptdeck.demo.weights import Tensor
 from tests.core.probes import damage
-from tests.core.probes.damage import Damaged
+from tests.core.probes.damage import Damaged, probe_damaged
 from tests.core.probes.looking import FIXTURES, probe_bytes
 
 PROVEN = {Structure.CUT, Structure.BROKEN}
@@ -52,10 +51,6 @@ def saves() -> dict[str, tuple[bytes, bytes]]:
     return files | {name: (made(name, 1), made(name, 2)) for name in (MADE_TORCH, MADE_SAFETENSORS)}
 
 
-def probe(damaged: Damaged, name: str) -> StructureFinding:
-    return probe_bytes(damaged.content, name.rpartition("/")[2], holes=damaged.holes)
-
-
 EVERY = (*TORCH, *SAFETENSORS, MADE_TORCH, MADE_SAFETENSORS)
 LOST = damage.LOST_BYTES | damage.WHOLE_PAGES
 
@@ -73,7 +68,7 @@ def test_whole_files_raise_no_alarm(saves: dict[str, tuple[bytes, bytes]], name:
 @pytest.mark.parametrize("kind", LOST)
 def test_lost_bytes_are_proven(saves: dict[str, tuple[bytes, bytes]], name: str, kind: str) -> None:
     content = saves[name][0]
-    finding = probe(LOST[kind](content), name)
+    finding = probe_damaged(LOST[kind](content), name)
     assert finding.structure in PROVEN, finding
     assert finding.text
     assert finding.loader_says
@@ -82,7 +77,7 @@ def test_lost_bytes_are_proven(saves: dict[str, tuple[bytes, bytes]], name: str,
 @pytest.mark.parametrize("name", [*TORCH, MADE_TORCH])
 @pytest.mark.parametrize("kind", damage.ZERO_TAILS)
 def test_torch_files_with_a_zero_tail_are_proven(saves: dict[str, tuple[bytes, bytes]], name: str, kind: str) -> None:
-    finding = probe(damage.ZERO_TAILS[kind](saves[name][0]), name)
+    finding = probe_damaged(damage.ZERO_TAILS[kind](saves[name][0]), name)
     assert finding.structure is Structure.BROKEN, finding
     assert "zeros" in finding.text
 
@@ -90,7 +85,7 @@ def test_torch_files_with_a_zero_tail_are_proven(saves: dict[str, tuple[bytes, b
 @pytest.mark.parametrize("name", [*SAFETENSORS, MADE_SAFETENSORS])
 @pytest.mark.parametrize("kind", damage.ZERO_TAILS)
 def test_safetensors_with_a_zero_tail_are_suspect(saves: dict[str, tuple[bytes, bytes]], name: str, kind: str) -> None:
-    finding = probe(damage.ZERO_TAILS[kind](saves[name][0]), name)
+    finding = probe_damaged(damage.ZERO_TAILS[kind](saves[name][0]), name)
     assert finding.structure is Structure.SUSPECT, finding
     assert finding.expected_size == len(saves[name][0])
 
@@ -105,11 +100,11 @@ def test_safetensors_with_a_zero_tail_are_suspect(saves: dict[str, tuple[bytes, 
 def test_gaps_over_headers_inside_a_torch_file_are_proven(
     saves: dict[str, tuple[bytes, bytes]], name: str, spoil: Callable[[bytes], Damaged]
 ) -> None:
-    assert probe(spoil(saves[name][0]), name).structure is Structure.BROKEN
+    assert probe_damaged(spoil(saves[name][0]), name).structure is Structure.BROKEN
 
 
 def test_a_hole_inside_safetensors_is_suspect(saves: dict[str, tuple[bytes, bytes]]) -> None:
-    finding = probe(damage.hole_gap(saves[MADE_SAFETENSORS][0]), MADE_SAFETENSORS)
+    finding = probe_damaged(damage.hole_gap(saves[MADE_SAFETENSORS][0]), MADE_SAFETENSORS)
     assert finding.structure is Structure.SUSPECT
     assert "never stored" in finding.text
     assert "layer." in finding.text
@@ -118,7 +113,7 @@ def test_a_hole_inside_safetensors_is_suspect(saves: dict[str, tuple[bytes, byte
 @pytest.mark.parametrize("kind", damage.INSIDE_VALUES)
 @pytest.mark.parametrize("name", [MADE_TORCH, MADE_SAFETENSORS])
 def test_damage_inside_values_is_not_claimed_away(saves: dict[str, tuple[bytes, bytes]], name: str, kind: str) -> None:
-    finding = probe(damage.INSIDE_VALUES[kind](saves[name][0]), name)
+    finding = probe_damaged(damage.INSIDE_VALUES[kind](saves[name][0]), name)
     assert finding.structure is Structure.OK
     assert "values not checked" in finding.text
 
@@ -127,14 +122,14 @@ def test_damage_inside_values_is_not_claimed_away(saves: dict[str, tuple[bytes, 
 def test_a_mix_of_two_saves_shows_at_the_headers(saves: dict[str, tuple[bytes, bytes]], name: str) -> None:
     one, another = saves[name]
     assert len(one) == len(another)
-    assert probe(damage.torn_mix(one, another), name).structure is Structure.BROKEN
+    assert probe_damaged(damage.torn_mix(one, another), name).structure is Structure.BROKEN
 
 
 @pytest.mark.parametrize("name", [*TORCH, MADE_TORCH])
 @pytest.mark.parametrize("kind", damage.TOO_LONG)
 def test_bytes_after_a_torch_file_are_suspect(saves: dict[str, tuple[bytes, bytes]], name: str, kind: str) -> None:
     content = saves[name][0]
-    finding = probe(damage.TOO_LONG[kind](content), name)
+    finding = probe_damaged(damage.TOO_LONG[kind](content), name)
     assert finding.structure is Structure.SUSPECT
     assert finding.expected_size == len(content)
     assert "too many" in finding.text
@@ -144,6 +139,6 @@ def test_bytes_after_a_torch_file_are_suspect(saves: dict[str, tuple[bytes, byte
 @pytest.mark.parametrize("kind", damage.TOO_LONG)
 def test_bytes_after_safetensors_break_it(saves: dict[str, tuple[bytes, bytes]], name: str, kind: str) -> None:
     content = saves[name][0]
-    finding = probe(damage.TOO_LONG[kind](content), name)
+    finding = probe_damaged(damage.TOO_LONG[kind](content), name)
     assert finding.structure is Structure.BROKEN
     assert finding.expected_size == len(content)

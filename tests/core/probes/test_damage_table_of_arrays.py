@@ -9,11 +9,10 @@ import struct
 import numpy as np
 import pytest
 
-from ckptdeck.core.sighting import StructureFinding
 from ckptdeck.core.states import Structure
 from tests.core.probes import damage
-from tests.core.probes.damage import Damaged
-from tests.core.probes.looking import FIXTURES, probe_bytes
+from tests.core.probes.damage import Damaged, probe_damaged
+from tests.core.probes.looking import probe_bytes, save
 
 LEGACY = "torch_legacy/model.pth"
 NPY = "npy/weights.npy"
@@ -69,14 +68,6 @@ FLOORS: dict[str, dict[str, frozenset[Structure]]] = {
 """What is not listed may have any finding: there headers cannot know."""
 
 
-def save(name: str, which: str = "one_save") -> bytes:
-    return (FIXTURES / which / name).read_bytes()
-
-
-def probe(damaged: Damaged, name: str) -> StructureFinding:
-    return probe_bytes(damaged.content, name.rpartition("/")[2], holes=damaged.holes)
-
-
 @pytest.mark.parametrize("which", ["one_save", "another_save"])
 @pytest.mark.parametrize("name", FORMATS)
 def test_whole_files_raise_no_alarm(name: str, which: str) -> None:
@@ -96,7 +87,7 @@ def test_a_compressed_whole_is_never_said_to_be_proven(which: str) -> None:
 @pytest.mark.parametrize("kind", DAMAGES)
 @pytest.mark.parametrize("name", FLOORS)
 def test_damage_is_judged_at_least_as_the_table_says(name: str, kind: str) -> None:
-    finding = probe(DAMAGES[kind](save(name)), name)
+    finding = probe_damaged(DAMAGES[kind](save(name)), name)
     assert finding.structure in FLOORS[name].get(kind, ANYTHING), finding
     assert finding.text
     if finding.structure in SUSPECT:
@@ -107,19 +98,19 @@ def test_damage_is_judged_at_least_as_the_table_says(name: str, kind: str) -> No
 @pytest.mark.parametrize("name", FORMATS)
 def test_a_cut_is_called_a_cut(name: str, kind: str) -> None:
     content = save(name)
-    finding = probe(DAMAGES[kind](content), name)
+    finding = probe_damaged(DAMAGES[kind](content), name)
     assert (finding.structure, finding.format) == (Structure.CUT, FORMATS[name]), finding
     assert finding.expected_size in (None, len(content))
 
 
 def test_a_mix_of_two_saves_shows_at_the_lengths_of_a_legacy_file() -> None:
     mixed = damage.torn_mix(save(LEGACY), save(LEGACY, "another_save"))
-    assert probe(mixed, LEGACY).structure is Structure.BROKEN
+    assert probe_damaged(mixed, LEGACY).structure is Structure.BROKEN
 
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_a_flipped_bit_inside_values_is_not_claimed_away(name: str) -> None:
-    finding = probe(damage.flip_bit_in_the_middle(save(name)), name)
+    finding = probe_damaged(damage.flip_bit_in_the_middle(save(name)), name)
     assert finding.structure is Structure.OK
     assert "values not checked" in finding.text
 
@@ -155,8 +146,8 @@ MADE = {"weights.npy": made_npy, "model.pkl": made_pickle, "model.msgpack": made
 @pytest.mark.parametrize("name", MADE)
 def test_a_hole_inside_one_array_is_suspect(name: str) -> None:
     content = MADE[name]()
-    assert probe(Damaged(content), name).structure is Structure.OK
-    finding = probe(damage.hole_gap(content), name)
+    assert probe_damaged(Damaged(content), name).structure is Structure.OK
+    finding = probe_damaged(damage.hole_gap(content), name)
     assert finding.structure is Structure.SUSPECT
     assert "never stored" in finding.text
     assert "loads the zeros" in finding.loader_says
@@ -165,12 +156,12 @@ def test_a_hole_inside_one_array_is_suspect(name: str) -> None:
 @pytest.mark.parametrize("kind", damage.INSIDE_VALUES)
 @pytest.mark.parametrize("name", MADE)
 def test_what_only_a_hash_can_tell_is_no_finding(name: str, kind: str) -> None:
-    assert probe(damage.INSIDE_VALUES[kind](MADE[name]()), name).structure is Structure.OK
+    assert probe_damaged(damage.INSIDE_VALUES[kind](MADE[name]()), name).structure is Structure.OK
 
 
 def test_a_hole_in_a_compressed_file_is_suspect() -> None:
     content = b"\x1f\x8b\x08" + values(100_000)
-    finding = probe(damage.hole_gap(content), "model.joblib")
+    finding = probe_damaged(damage.hole_gap(content), "model.joblib")
     assert (finding.structure, finding.format) == (Structure.SUSPECT, "gzip")
 
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from ckptdeck.core.sighting import StructureFinding
 from ckptdeck.core.states import Structure
 from tests.core.probes import damage
-from tests.core.probes.damage import Damaged
-from tests.core.probes.looking import FIXTURES, probe_bytes
+from tests.core.probes.damage import probe_damaged
+from tests.core.probes.looking import probe_bytes, save
 
 GGUF = "gguf/model.gguf"
 HDF5_V0, HDF5_V3, HDF5_GZIP = "hdf5_v0/weights.h5", "hdf5_v3/weights.h5", "hdf5_gzip/weights.h5"
@@ -51,14 +50,6 @@ FLOORS: dict[str, dict[str, frozenset[Structure]]] = {
 """What is not listed may have any finding: there headers cannot know."""
 
 
-def save(name: str, which: str = "one_save") -> bytes:
-    return (FIXTURES / which / name).read_bytes()
-
-
-def probe(damaged: Damaged, name: str) -> StructureFinding:
-    return probe_bytes(damaged.content, name.rpartition("/")[2], holes=damaged.holes)
-
-
 @pytest.mark.parametrize("which", ["one_save", "another_save"])
 @pytest.mark.parametrize("name", FORMATS)
 def test_whole_files_raise_no_alarm(name: str, which: str) -> None:
@@ -72,7 +63,7 @@ def test_whole_files_raise_no_alarm(name: str, which: str) -> None:
 @pytest.mark.parametrize("kind", DAMAGES)
 @pytest.mark.parametrize("name", FLOORS)
 def test_damage_is_judged_at_least_as_the_table_says(name: str, kind: str) -> None:
-    finding = probe(DAMAGES[kind](save(name)), name)
+    finding = probe_damaged(DAMAGES[kind](save(name)), name)
     assert finding.structure in FLOORS[name].get(kind, ANYTHING), finding
     assert finding.text
     if finding.structure in SUSPECT:
@@ -84,29 +75,29 @@ def test_damage_is_judged_at_least_as_the_table_says(name: str, kind: str) -> No
 )
 def test_a_cut_is_called_a_cut(name: str, kind: str) -> None:
     content = save(name)
-    finding = probe(DAMAGES[kind](content), name)
+    finding = probe_damaged(DAMAGES[kind](content), name)
     assert (finding.structure, finding.format) == (Structure.CUT, FORMATS[name]), finding
     assert finding.expected_size is None or finding.expected_size <= len(content)
 
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_a_flipped_bit_inside_values_is_not_claimed_away(name: str) -> None:
-    finding = probe(damage.flip_bit_in_the_middle(save(name)), name)
+    finding = probe_damaged(damage.flip_bit_in_the_middle(save(name)), name)
     assert finding.structure is Structure.OK
     assert "values not checked" in finding.text
 
 
 def test_a_mix_of_two_saves_shows_at_the_headers_of_a_keras_file() -> None:
-    assert probe(damage.torn_mix(save(KERAS), save(KERAS, "another_save")), KERAS).structure is Structure.BROKEN
+    assert probe_damaged(damage.torn_mix(save(KERAS), save(KERAS, "another_save")), KERAS).structure is Structure.BROKEN
 
 
 @pytest.mark.parametrize("kind", ["zero_page_mid", "zero_gap", "hole_gap"])
 def test_a_gap_over_the_groups_of_an_old_file_is_proven(kind: str) -> None:
-    finding = probe(DAMAGES[kind](save(KERAS_WEIGHTS)), KERAS_WEIGHTS)
+    finding = probe_damaged(DAMAGES[kind](save(KERAS_WEIGHTS)), KERAS_WEIGHTS)
     assert finding.structure is Structure.BROKEN
     assert "found zeros" in finding.text
 
 
 @pytest.mark.parametrize(("name", "says"), [(HDF5_V3, "stored_eof = 9848"), (KERAS, "the file is there")])
 def test_what_the_loader_makes_of_a_cut_is_put_right(name: str, says: str) -> None:
-    assert says in probe(damage.cut_to(0.73)(save(name)), name).loader_says
+    assert says in probe_damaged(damage.cut_to(0.73)(save(name)), name).loader_says
