@@ -10,6 +10,7 @@ from ckptdeck.core.errors import Refused, UsageError, VolumeSuspect
 from ckptdeck.core.filesystem import FileSystem
 from ckptdeck.core.initialise import initialise
 from ckptdeck.core.states import Condition, Role
+from ckptdeck.core.volume import awaits_mount
 from tests.core.workbench import Workbench
 from tests.crash.sandbox import machine
 
@@ -156,3 +157,30 @@ def test_the_root_of_everything_is_no_set(tmp_path: Path) -> None:
     with pytest.raises(UsageError):
         initialise(machine(FS), "/", None)
     assert not Path("/..ckptdeck").exists()
+
+
+class Planned(FileSystem):
+    """A machine whose /etc/fstab names one mount point."""
+
+    def __init__(self, point: Path) -> None:
+        self.line = f"UUID=1-2  {str(point).replace(' ', chr(92) + '040')}  ext4  defaults 0 2"
+
+    def planned_mounts(self) -> str:
+        return f"# what belongs where\n{self.line}\n\n"
+
+
+def test_an_empty_mount_point_whose_volume_is_away_is_no_fresh_directory(tmp_path: Path) -> None:
+    """Else a launch script would be told that nothing was ever saved."""
+    point = tmp_path / "the disk"
+    point.mkdir()
+    found = find_set(Planned(point), str(point), Role.PRIMARY)
+    assert found.condition is Condition.NOT_MOUNTED
+    assert "/etc/fstab" in found.why
+    assert find_set(Planned(tmp_path / "other"), str(point), Role.PRIMARY).condition is Condition.UNINITIALISED
+    (point / "step_1.pt").touch()
+    assert find_set(Planned(point), str(point), Role.PRIMARY).condition is Condition.UNINITIALISED
+
+
+def test_a_mounted_empty_volume_is_a_fresh_directory() -> None:
+    """/proc is mounted wherever tests run, and is no empty directory; the table of mounts alone decides here."""
+    assert not awaits_mount(Planned(Path("/proc")), "/proc")

@@ -286,6 +286,9 @@ class FaultyFileSystem(FileSystem):
     def mount_table(self) -> str:
         return self._perform("mount_table", (), None, self._real.mount_table)
 
+    def planned_mounts(self) -> str:
+        return self._perform("planned_mounts", (), None, self._real.planned_mounts)
+
     def lock_table(self) -> str:
         return self._perform("lock_table", (), None, self._real.lock_table)
 

@@ -15,6 +15,7 @@ from ckptdeck.core.errors import UsageError, VolumeSuspect, describe_os_error
 from ckptdeck.core.filesystem import FileSystem, is_there, read_file
 from ckptdeck.core.safe_text import json_name, name_from_json, visible
 from ckptdeck.core.states import Condition, Role
+from ckptdeck.core.volume import awaits_mount
 
 FORMAT = "ckptdeck.set/1"
 CONTROL_INSIDE = ".ckptdeck"
@@ -105,7 +106,12 @@ def find_set(fs: FileSystem, root: str, role: Role) -> CheckpointSet:
         status = fs.lstat(root)
         if not stat.S_ISDIR(status.st_mode):
             return replace(bare, condition=Condition.UNREADABLE, why=f"{visible(root)} is not a directory")
-        fs.list_directory(root)
+        if not fs.list_directory(root) and awaits_mount(fs, root):
+            return replace(
+                bare,
+                condition=Condition.NOT_MOUNTED,
+                why=f"{visible(root)} is empty, and /etc/fstab says that a volume belongs there: mount it",
+            )
     except FileNotFoundError:
         return replace(
             bare,

@@ -191,6 +191,13 @@ class FileSystem:
         with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as table:
             return table.read()
 
+    def planned_mounts(self) -> str:
+        """The text of /etc/fstab, "" where there is none: what ought to be mounted."""
+        with contextlib.suppress(FileNotFoundError):
+            with open("/etc/fstab", encoding="utf-8", errors="surrogateescape") as table:
+                return table.read()
+        return ""
+
 
 @contextlib.contextmanager
 def opened(fs: FileSystem, path: str, flags: int, mode: int = 0o666) -> Iterator[int]:

@@ -56,6 +56,19 @@ def volume_of(fs: FileSystem, path: str) -> Volume:
     )
 
 
+def awaits_mount(fs: FileSystem, path: str) -> bool:
+    """`path` is where /etc/fstab wants a volume, and none is mounted there. Raises OSError when it cannot be asked."""
+    planned = {
+        _unescape(fields[1])
+        for fields in map(str.split, fs.planned_mounts().splitlines())
+        if len(fields) > 1 and not fields[0].startswith("#")
+    }
+    if path not in planned:
+        return False
+    mounted = (line.split(" ") for line in fs.mount_table().splitlines())
+    return path not in {_unescape(fields[4]) for fields in mounted if len(fields) > 4}
+
+
 def in_memory(volume: Volume) -> bool:
     """True where memory is the device, so that no eviction is possible or needed."""
     return volume.fs_type in _MEMORY
