@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from ckptdeck.core.safe_text import visible
-from ckptdeck.core.states import Condition, Evidence, FlightState, Kind, Origin, Role, State, Structure
+from ckptdeck.core.states import Condition, Evidence, FlightState, Kind, MemberKind, Origin, Role, State, Structure
 
 if TYPE_CHECKING:
     from ckptdeck.core.manifest import ManifestContents
@@ -31,6 +31,10 @@ class Member:
     links: int
     blocks: int
     """Allocated 512-byte blocks."""
+    kind: MemberKind = MemberKind.FILE
+    """Links and empty directories have size 0."""
+    target: str = ""
+    """Of a link."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,15 @@ class Kind(StrEnum):
     GROUP = "group"
 
 
+class MemberKind(StrEnum):
+    """What one name inside a directory checkpoint is."""
+
+    FILE = "file"
+    LINK = "link"
+    DIRECTORY = "directory"
+    """Only of directories that hold nothing: the others are implied by what they hold."""
+
+
 class Evidence(StrEnum):
     """How far a verdict may be trusted, weakest first in `rank`."""
 

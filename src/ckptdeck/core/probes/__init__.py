@@ -53,10 +53,11 @@ def probe_file(fs: FileSystem, fd: int, size: int, name: str, effort: Effort = U
     Never raises for content; OSError of the file system and Cancelled pass through. Reads at most 256 MiB, usually some
     kilobytes. The result holds only if the file did not change meanwhile, which the caller checks by its stat.
     """
-    return _probe(Reader(fs, fd, size, effort), name)
+    return probe_open_file(Reader(fs, fd, size, effort), name)
 
 
-def _probe(reader: Reader, name: str) -> StructureFinding:
+def probe_open_file(reader: Reader, name: str) -> StructureFinding:
+    """`probe_file` of a file that has its reader already."""
     if tiny := probe_tiny(reader.size):
         return tiny
     head = reader.at(0, PAGE)
