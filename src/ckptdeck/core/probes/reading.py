@@ -47,12 +47,15 @@ class TooLarge(Exception):
 class Reader:
     """Positional reads of one open file of `size` bytes. OSError of the file system passes through."""
 
-    def __init__(self, fs: FileSystem, fd: int, size: int, effort: Effort = UNHURRIED) -> None:
+    def __init__(
+        self, fs: FileSystem, fd: int, size: int, effort: Effort = UNHURRIED, *, most: int = MOST_BYTES
+    ) -> None:
         self.fs = fs
         self.fd = fd
         self.size = size
         self.effort = effort
         self.bytes_read = 0
+        self._most = most
         self._window = b""
         self._window_at = 0
 
@@ -61,7 +64,7 @@ class Reader:
         length = min(length, self.size - offset)
         if offset < 0 or length <= 0:
             return b""
-        if self.bytes_read + length > MOST_BYTES:
+        if self.bytes_read + length > self._most:
             raise TooLarge
         self.effort.check()
         buffer = bytearray(length)

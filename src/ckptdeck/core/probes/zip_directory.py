@@ -96,9 +96,20 @@ def check_members(reader: Reader, directory: Directory) -> int:
     looked_at = 0
     for index in range(0, len(entries), stride):
         limit = entries[index + 1].header if index + 1 < len(entries) else directory.start
-        _check_member(reader, entries[index], limit)
+        check_member(reader, entries[index], limit)
         looked_at += 1
     return looked_at
+
+
+def check_member(reader: Reader, entry: Entry, limit: int) -> int:
+    """Where the bytes of a member begin, after a look at both its ends; what follows it begins at `limit`."""
+    begin = data_offset(reader, entry)
+    end = begin + entry.stored
+    if entry.flags & _HAS_DESCRIPTOR:
+        end += _check_descriptor(reader, entry, end)
+    if end > limit:
+        raise Damage(Structure.BROKEN, f"{entry.name!r} ends at byte {end:,}, what follows it begins at byte {limit:,}")
+    return begin
 
 
 def data_offset(reader: Reader, entry: Entry) -> int:
@@ -256,14 +267,6 @@ def _zip64_fields(extra: bytes, size: int, stored: int, header: int) -> tuple[in
             return values[0], values[1], values[2]
         position += 4 + length
     return size, stored, header
-
-
-def _check_member(reader: Reader, entry: Entry, limit: int) -> None:
-    end = data_offset(reader, entry) + entry.stored
-    if entry.flags & _HAS_DESCRIPTOR:
-        end += _check_descriptor(reader, entry, end)
-    if end > limit:
-        raise Damage(Structure.BROKEN, f"{entry.name!r} ends at byte {end:,}, what follows it begins at byte {limit:,}")
 
 
 def _check_descriptor(reader: Reader, entry: Entry, place: int) -> int:
