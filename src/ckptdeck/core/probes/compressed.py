@@ -22,7 +22,7 @@ _MAGICS_OF_NAMED: tuple[tuple[str, bytes], ...] = (("lzma", b"\x5d\0\0"),)
 _ZLIB = 0x78
 _ZLIB_CHECK = 31
 
-_SILENT_MESSAGE = (
+LATE_MESSAGE = (
     "joblib.load and other readers say that the data are invalid, or end too early, once they come to that place"
 )
 
@@ -37,7 +37,7 @@ def probe_compressed(reader: Reader, name: str) -> StructureFinding:
     kind = _compressor(reader.at(0, 8), name)
     span = Span("the stream", 0, reader.size)
     if lost := find_lost_pages(reader, 0, reader.size, lambda _: span):
-        return StructureFinding(Structure.SUSPECT, kind, lost, proof="magic", loader_says=_SILENT_MESSAGE)
+        return StructureFinding(Structure.SUSPECT, kind, lost, proof="magic", loader_says=LATE_MESSAGE)
     return StructureFinding(
         Structure.UNKNOWN,
         kind,

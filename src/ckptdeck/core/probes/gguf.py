@@ -6,12 +6,10 @@ may be there or not. Blind to values; no checksum is in the file.
 
 from __future__ import annotations
 
-from bisect import bisect_right
-
 from ckptdeck.core.amounts import counted
 from ckptdeck.core.probes.gguf_tables import Tables, TensorEntry
 from ckptdeck.core.probes.gguf_types import BLOCKS
-from ckptdeck.core.probes.lost_pages import Span, find_lost_pages
+from ckptdeck.core.probes.lost_pages import Span, find_in, find_lost_pages
 from ckptdeck.core.probes.reading import Damage, Reader
 from ckptdeck.core.sighting import StructureFinding
 from ckptdeck.core.states import Structure
@@ -59,6 +57,12 @@ def probe_gguf(reader: Reader) -> StructureFinding:
         expected_size=reader.size,
         proof="exact-size",
     )
+
+
+def tensor_spans(reader: Reader) -> list[Span]:
+    """The tensors of known length that have bytes, in the order of their place. Raises Damage, TooLarge."""
+    start, alignment, entries = _read_tables(reader)
+    return _place(entries, start, alignment)
 
 
 def _read_tables(reader: Reader) -> tuple[int, int, list[TensorEntry]]:
@@ -164,13 +168,7 @@ def _check_size(size: int, start: int, end: int, alignment: int) -> None:
 
 
 def _check_pages(reader: Reader, spans: list[Span], start: int, end: int) -> None:
-    begins = [span.begin for span in spans]
-
-    def span_at(offset: int) -> Span | None:
-        index = bisect_right(begins, offset) - 1
-        return spans[index] if index >= 0 and offset < spans[index].end else None
-
-    if lost := find_lost_pages(reader, start, end, span_at):
+    if lost := find_lost_pages(reader, start, end, find_in(spans)):
         raise Damage(Structure.SUSPECT, lost, expected=reader.size, loader_says=_SILENT_MESSAGE)
 
 

@@ -9,7 +9,8 @@ suspicion, not proof.
 from __future__ import annotations
 
 import errno
-from collections.abc import Callable
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ckptdeck.core.probes.reading import PAGE, Reader, is_zero, zeros_at_end
@@ -32,10 +33,21 @@ FindSpan = Callable[[int], Span | None]
 """The tensor that holds the byte at this offset."""
 
 
+def find_in(spans: Sequence[Span]) -> FindSpan:
+    """Finds among `spans`, which lie in the order of the file and apart from each other."""
+    begins = [span.begin for span in spans]
+
+    def span_at(offset: int) -> Span | None:
+        index = bisect_right(begins, offset) - 1
+        return spans[index] if index >= 0 and offset < spans[index].end else None
+
+    return span_at
+
+
 def find_lost_pages(reader: Reader, begin: int, end: int, span_at: FindSpan) -> str:
     """What looks lost between `begin` and `end`, as a sentence; "" when nothing does."""
     for hole, stop in holes(reader, begin, end):
-        if span := _cut_inside(reader, hole, span_at):
+        if span := cut_inside(reader, hole, span_at):
             return (
                 f"{stop - hole:,} bytes from byte {hole:,} on were never stored (a hole that reads as zeros), "
                 f"inside {span.name!r} at bytes {span.begin:,} to {span.end:,}"
@@ -45,7 +57,7 @@ def find_lost_pages(reader: Reader, begin: int, end: int, span_at: FindSpan) -> 
         return ""
     if start <= begin:
         return f"all {end - begin:,} bytes of data read as zeros" if end - begin >= PAGE else ""
-    if span := _cut_inside(reader, start, span_at):
+    if span := cut_inside(reader, start, span_at):
         return (
             f"the last {end - start:,} bytes, from the page at byte {start:,} on, read as zeros; "
             f"that begins inside {span.name!r} at bytes {span.begin:,} to {span.end:,}"
@@ -99,11 +111,7 @@ def zero_tail(reader: Reader, begin: int, end: int) -> int | None:
     return zero * PAGE
 
 
-def _zero_page(reader: Reader, page: int, end: int) -> bool:
-    return is_zero(reader.at(page * PAGE, min(PAGE, end - page * PAGE)))
-
-
-def _cut_inside(reader: Reader, boundary: int, span_at: FindSpan) -> Span | None:
+def cut_inside(reader: Reader, boundary: int, span_at: FindSpan) -> Span | None:
     """The tensor that zeros from `boundary` on cut in two, when they cannot be zeros of its own."""
     span = span_at(boundary)
     if span is None or span.begin >= boundary:
@@ -112,6 +120,10 @@ def _cut_inside(reader: Reader, boundary: int, span_at: FindSpan) -> Span | None
     before = zeros_at_end(reader.at(boundary - look, look))
     own = before > WIDEST_VALUE or before == boundary - span.begin
     return None if own else span
+
+
+def _zero_page(reader: Reader, page: int, end: int) -> bool:
+    return is_zero(reader.at(page * PAGE, min(PAGE, end - page * PAGE)))
 
 
 def _data_after(reader: Reader, offset: int, end: int) -> int:

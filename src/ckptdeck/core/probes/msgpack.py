@@ -7,11 +7,10 @@ magic, so a file that does not bear its name is held to it only after a whole ar
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 from dataclasses import dataclass
 
 from ckptdeck.core.probes.array_types import count_values
-from ckptdeck.core.probes.lost_pages import Span, find_lost_pages
+from ckptdeck.core.probes.lost_pages import Span, find_in, find_lost_pages
 from ckptdeck.core.probes.reading import PAGE, Damage, Reader, TooLarge, is_zero
 from ckptdeck.core.sighting import StructureFinding
 from ckptdeck.core.states import Structure
@@ -74,6 +73,13 @@ def probe_msgpack(reader: Reader, name: str) -> StructureFinding:
         expected_size=reader.size,
         proof="exact-size",
     )
+
+
+def payload_spans(reader: Reader) -> list[Span]:
+    """The values of a page or more, in the order of their place. Raises Damage, TooLarge."""
+    walk = _Walk(reader)
+    walk.run()
+    return walk.spans()
 
 
 def is_named_by_flax(name: str) -> bool:
@@ -143,6 +149,9 @@ class _Walk:
             elif inner := self._step_over_value():
                 open_values.append(inner)
         self.closed = True
+
+    def spans(self) -> list[Span]:
+        return [Span(f"value at byte {begin:,}", begin, end) for begin, end in self.payloads]
 
     def _step_over_key(self) -> None:
         start = self.place
@@ -258,14 +267,5 @@ def _check_end(reader: Reader, walk: _Walk) -> None:
             f"{reader.size:,}",
             loader_says=_EXTRA_MESSAGE,
         )
-    begins = [begin for begin, _ in walk.payloads]
-
-    def span_at(offset: int) -> Span | None:
-        index = bisect_right(begins, offset) - 1
-        if index < 0 or offset >= walk.payloads[index][1]:
-            return None
-        begin, end = walk.payloads[index]
-        return Span(f"value at byte {begin:,}", begin, end)
-
-    if lost := find_lost_pages(reader, 0, reader.size, span_at):
+    if lost := find_lost_pages(reader, 0, reader.size, find_in(walk.spans())):
         raise Damage(Structure.SUSPECT, lost, loader_says=_SILENT_MESSAGE)

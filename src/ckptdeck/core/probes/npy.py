@@ -69,6 +69,13 @@ def probe_npy(reader: Reader) -> StructureFinding:
     )
 
 
+def value_spans(reader: Reader) -> list[Span]:
+    """Where the values are, as one span; nowhere when that cannot be told. Raises Damage, TooLarge."""
+    header = read_array_header(reader, 0, reader.size)
+    end = end_of_array(reader, header, reader.size)
+    return [] if end is None else [Span("the array", header.start, end)]
+
+
 def read_array_header(reader: Reader, begin: int, end: int) -> ArrayHeader:
     """The header of the array that lies from `begin` up to `end`. Raises Damage, TooLarge."""
     lead = reader.near(begin, len(MAGIC) + 2)

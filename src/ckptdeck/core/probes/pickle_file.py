@@ -7,10 +7,9 @@ over.
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 
 from ckptdeck.core.probes.joblib import ArrayOfUnknownSize, JoblibWalk
-from ckptdeck.core.probes.lost_pages import Span, find_lost_pages, zero_tail
+from ckptdeck.core.probes.lost_pages import Span, find_in, find_lost_pages, zero_tail
 from ckptdeck.core.probes.pickle_bytes import PickleDamage, PickleEnds
 from ckptdeck.core.probes.pickle_walk import PickleTooLong
 from ckptdeck.core.probes.reading import Damage, Reader, TooLarge, is_zero
@@ -93,6 +92,27 @@ def probe_pickle(reader: Reader, name: str) -> StructureFinding:
     )
 
 
+def payload_spans(reader: Reader) -> list[Span]:
+    """The byte strings and arrays of a page or more of the first pickle, in the order of their place.
+
+    None where one is of a length that cannot be told. Raises Damage, TooLarge.
+    """
+    walk = JoblibWalk(reader.at, 0, reader.size)
+    try:
+        walk.run(reader.effort)
+    except PickleTooLong as error:
+        raise TooLarge from error
+    except ArrayOfUnknownSize:
+        return []
+    except PickleDamage as error:
+        raise Damage(Structure.BROKEN, f"no whole pickle: {error}") from error
+    return _spans(walk)
+
+
+def _spans(walk: JoblibWalk) -> list[Span]:
+    return [Span(f"value at byte {begin:,}", begin, end) for begin, end in walk.payloads]
+
+
 def _kind(name: str, walk: JoblibWalk) -> str:
     return "joblib" if walk.arrays or name.endswith(JOBLIB_EXTENSION) else "pickle"
 
@@ -131,14 +151,5 @@ def _count_others(reader: Reader, walk: JoblibWalk) -> int:
 
 
 def _check_pages(reader: Reader, walk: JoblibWalk, kind: str, end: int) -> None:
-    begins = [begin for begin, _ in walk.payloads]
-
-    def span_at(offset: int) -> Span | None:
-        index = bisect_right(begins, offset) - 1
-        if index < 0 or offset >= walk.payloads[index][1]:
-            return None
-        begin, stop = walk.payloads[index]
-        return Span(f"value at byte {begin:,}", begin, stop)
-
-    if lost := find_lost_pages(reader, 0, end, span_at):
+    if lost := find_lost_pages(reader, 0, end, find_in(_spans(walk))):
         raise Damage(Structure.SUSPECT, lost, loader_says=f"{kind}.load says nothing and loads the zeros")

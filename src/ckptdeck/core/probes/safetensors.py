@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from bisect import bisect_left, bisect_right
 
-from ckptdeck.core.probes.lost_pages import Span, find_lost_pages, holes, zero_tail
+from ckptdeck.core.probes.lost_pages import Span, find_in, find_lost_pages, holes, zero_tail
 from ckptdeck.core.probes.reading import MIB, PAGE, Damage, Reader, TooLarge, is_zero, zeros_at_end
 from ckptdeck.core.sighting import StructureFinding
 from ckptdeck.core.states import Structure
@@ -65,6 +65,11 @@ def probe_safetensors(reader: Reader) -> StructureFinding:
         expected_size=end,
         proof="exact-size",
     )
+
+
+def tensor_spans(reader: Reader) -> list[Span]:
+    """The tensors with bytes, in the order of their place. Raises Damage, TooLarge."""
+    return _parse(reader)[0]
 
 
 def _parse(reader: Reader) -> tuple[list[Span], int]:
@@ -156,13 +161,7 @@ def _check_size(size: int, start: int, end: int) -> None:
 
 
 def _check_pages(reader: Reader, spans: list[Span], start: int, end: int) -> None:
-    begins = [span.begin for span in spans]
-
-    def span_at(offset: int) -> Span | None:
-        index = bisect_right(begins, offset) - 1
-        return spans[index] if index >= 0 and offset < spans[index].end else None
-
-    lost = find_lost_pages(reader, start, end, span_at) or _never_filled(reader, spans, start, end)
+    lost = find_lost_pages(reader, start, end, find_in(spans)) or _never_filled(reader, spans, start, end)
     if lost:
         raise Damage(Structure.SUSPECT, lost, expected=end, loader_says=_SILENT_MESSAGE)
 

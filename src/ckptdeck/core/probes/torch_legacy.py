@@ -6,10 +6,9 @@ there is no checksum.
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from dataclasses import dataclass
 
-from ckptdeck.core.probes.lost_pages import Span, find_lost_pages
+from ckptdeck.core.probes.lost_pages import Span, find_in, find_lost_pages
 from ckptdeck.core.probes.pickle_bytes import PickleDamage, PickleEnds
 from ckptdeck.core.probes.pickle_walk import VALUE, GlobalName, PickleTooLong, PickleWalk
 from ckptdeck.core.probes.reading import Damage, Reader, TooLarge, is_zero
@@ -65,6 +64,12 @@ def probe_torch_legacy(reader: Reader) -> StructureFinding:
         expected_size=end,
         proof="exact-size",
     )
+
+
+def storage_spans(reader: Reader) -> list[Span]:
+    """The storages in the order of their place, without the lengths before them. Raises Damage, TooLarge."""
+    named, keys, start = _read_pickles(reader)
+    return [_values_of(storage) for storage in _lay_out(named, keys, start) or []]
 
 
 class _KeysWalk(PickleWalk):
@@ -152,6 +157,10 @@ def _lay_out(named: dict[str, tuple[str, int]], keys: list[str], start: int) -> 
     return storages
 
 
+def _values_of(storage: _Storage) -> Span:
+    return Span(f"storage {storage.key}", storage.begin + _COUNT_BYTES, storage.end)
+
+
 def _check_counts(reader: Reader, storages: list[_Storage]) -> None:
     """Compares the lengths that stand before the storages, of up to 4096 spread over the file."""
     for storage in storages[:: max(1, -(-len(storages) // _MOST_COUNTS_LOOKED_AT))]:
@@ -167,13 +176,6 @@ def _check_counts(reader: Reader, storages: list[_Storage]) -> None:
 
 
 def _check_end(reader: Reader, storages: list[_Storage], end: int) -> None:
-    begins = [storage.begin for storage in storages]
-
-    def span_at(offset: int) -> Span | None:
-        storage = storages[max(0, bisect_right(begins, offset) - 1)]
-        begin = storage.begin + _COUNT_BYTES
-        return Span(f"storage {storage.key}", begin, storage.end) if begin <= offset < storage.end else None
-
     if reader.size < end:
         raise Damage(
             Structure.CUT,
@@ -181,7 +183,8 @@ def _check_end(reader: Reader, storages: list[_Storage], end: int) -> None:
             expected=end,
             loader_says=_CUT_MESSAGE,
         )
-    if storages and (lost := find_lost_pages(reader, 0, end, span_at)):
+    spans = [_values_of(storage) for storage in storages]
+    if lost := find_lost_pages(reader, 0, end, find_in(spans)):
         raise Damage(Structure.SUSPECT, lost, expected=end, loader_says=_SILENT_MESSAGE)
     if reader.size > end:
         raise Damage(

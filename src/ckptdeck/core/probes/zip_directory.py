@@ -171,10 +171,16 @@ def has_end(reader: Reader) -> bool:
 
 def is_chain(reader: Reader) -> bool:
     """Whether the last archive in the file begins right after another one, as the chunks of torch DCP do."""
-    end = _end_at(reader, reader.size - _END.size)
-    if end is None or end.shift <= 0 or reader.at(end.shift, 4) != LOCAL_MAGIC:
-        return False
-    return reader.at(end.shift - _END.size, 4) == EMPTY_MAGIC
+    begin = start_of_archive(reader, reader.size) or 0
+    return begin > 0 and reader.at(begin - _END.size, 4) == EMPTY_MAGIC
+
+
+def start_of_archive(reader: Reader, end: int) -> int | None:
+    """Where the archive begins whose end record, without a comment, ends at `end`; None when none does."""
+    record = _end_at(reader, end - _END.size)
+    if record is None or record.after != end or not 0 <= record.shift < end - _END.size:
+        return None
+    return record.shift if reader.at(record.shift, 4) == LOCAL_MAGIC else None
 
 
 def first_member(reader: Reader) -> tuple[str, int]:
