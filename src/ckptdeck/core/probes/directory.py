@@ -10,7 +10,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from ckptdeck.core.probes import probe_open_file
+from ckptdeck.core.probes.damages import WORST_FIRST
 from ckptdeck.core.probes.reading import Damage, TooLarge
+from ckptdeck.core.probes.saved_model import judge_saved_model
+from ckptdeck.core.probes.tensorflow import judge_tensorflow
 from ckptdeck.core.probes.tree import KindFinding, Tree
 from ckptdeck.core.sighting import StructureFinding
 from ckptdeck.core.states import Structure
@@ -18,11 +21,12 @@ from ckptdeck.core.states import Structure
 _Judge = Callable[[Tree], KindFinding | None]
 """None: not of this layout. Raises Damage for what its rules find wrong, TooLarge when its tables are."""
 
-_LAYOUTS: tuple[tuple[str, _Judge], ...] = ()
+_LAYOUTS: tuple[tuple[str, _Judge], ...] = (
+    ("tensorflow", judge_tensorflow),
+    ("savedmodel", judge_saved_model),
+)
 """Format and judge of each layout."""
 """All that fit are heard: a trainer's directory may hold an engine's."""
-
-_WORST_FIRST = (Structure.BROKEN, Structure.CUT, Structure.INCOMPLETE, Structure.SUSPECT)
 
 
 @dataclass(slots=True)
@@ -32,6 +36,8 @@ class _Heard:
     damages: list[StructureFinding] = field(default_factory=list)
     layouts: list[KindFinding] = field(default_factory=list)
     judged: set[str] = field(default_factory=set)
+    further: int = 0
+    """Damages that a layout found besides the one it told of."""
     unknown: int = 0
     whole: int = 0
 
@@ -46,6 +52,8 @@ def probe_tree(tree: Tree) -> StructureFinding:
             layout = judge(tree)
         except Damage as damage:
             heard.damages.append(damage.finding(kind))
+            heard.further += damage.further
+            heard.judged |= damage.judged
         except TooLarge:
             heard.unknown += 1
         else:
@@ -78,10 +86,10 @@ def _hear_file(tree: Tree, path: str, heard: _Heard) -> None:
 
 
 def _sum_up(tree: Tree, heard: _Heard) -> StructureFinding:
-    for structure in _WORST_FIRST:
+    for structure in WORST_FIRST:
         of_it = [finding for finding in heard.damages if finding.structure is structure]
         if of_it:
-            more = len(heard.damages) - 1
+            more = len(heard.damages) - 1 + heard.further
             text = of_it[0].text + (f" (and {more:,} more findings)" if more else "")
             return StructureFinding(structure, of_it[0].format, text, loader_says=of_it[0].loader_says)
     if not heard.layouts:

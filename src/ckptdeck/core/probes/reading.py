@@ -26,6 +26,10 @@ class Damage(Exception):
         self.text = text
         self.expected = expected
         self.loader_says = loader_says
+        self.further = 0
+        """How many others were found besides, none of them worse."""
+        self.judged: frozenset[str] = frozenset()
+        """Files of a tree that whoever raises this answers for."""
         super().__init__(text)
 
     def finding(self, format_name: str, *, loader_says: str | None = None) -> StructureFinding:
