@@ -6,19 +6,21 @@ Paths are relative to the checkpoint, "/" between their parts. Nothing here foll
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from ckptdeck.core.filesystem import FileSystem, opened
-from ckptdeck.core.probes.reading import MIB, Damage, Reader
+from ckptdeck.core.probes.json_text import parse_json
+from ckptdeck.core.probes.reading import MIB, Reader, TooLarge
 from ckptdeck.core.progress import UNHURRIED, Effort
 from ckptdeck.core.sighting import Member
-from ckptdeck.core.states import MemberKind, Structure
+from ckptdeck.core.states import MemberKind
 
-_LARGEST_JSON = 64 * MIB
+_LARGEST_JSON = 32 * MIB
+MOST_BYTES_OF_ALL = 1024 * MIB
+"""Read of all files of a tree at most; what a quick look needs of a thousand shards is a tenth of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +39,13 @@ class LostInTree(Exception):
     """A file that was listed is not what it was: the tree changed while it was read."""
 
 
+@dataclass(slots=True)
+class _Spent:
+    """Bytes read so far."""
+
+    count: int = 0
+
+
 @dataclass(frozen=True, slots=True)
 class Tree:
     """The files of one checkpoint of several files."""
@@ -49,10 +58,18 @@ class Tree:
     effort: Effort = UNHURRIED
     files: Mapping[str, Member] = field(init=False, repr=False, compare=False)
     """Regular files by path, in the order of their paths."""
+    directories: Mapping[str, list[str]] = field(init=False, repr=False, compare=False)
+    """Names of the files that lie directly in a directory, by its path; "" is the root. Of those that hold files."""
+    _spent: _Spent = field(init=False, repr=False, compare=False, default_factory=_Spent)
 
     def __post_init__(self) -> None:
         files = {member.path: member for member in self.members if member.kind is MemberKind.FILE}
+        directories: dict[str, list[str]] = {}
+        for path in files:
+            directory, _, name = path.rpartition("/")
+            directories.setdefault(directory, []).append(name)
         object.__setattr__(self, "files", files)
+        object.__setattr__(self, "directories", directories)
 
     def has(self, *paths: str) -> bool:
         """All of these files are there."""
@@ -65,7 +82,7 @@ class Tree:
 
     def beside(self, directory: str) -> list[str]:
         """Names of the files that lie directly in `directory`."""
-        return [path.rpartition("/")[2] for path in self.files if path.rpartition("/")[0] == directory]
+        return self.directories.get(directory, [])
 
     def size(self, path: str) -> int:
         """Bytes. Raises KeyError for what is not there."""
@@ -73,13 +90,22 @@ class Tree:
 
     @contextlib.contextmanager
     def reader(self, path: str) -> Iterator[Reader]:
-        """A bounded reader of one file. Raises LostInTree when it is not the one listed, OSError."""
+        """A bounded reader of one file.
+
+        Raises LostInTree when it is not the one listed, TooLarge when the tree has had its share, OSError.
+        """
         member = self.files[path]
+        if self._spent.count > MOST_BYTES_OF_ALL:
+            raise TooLarge
         with opened(self.fs, os.path.join(self.root, path), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK) as fd:
             status = self.fs.fstat(fd)
             if (status.st_ino, status.st_size) != (member.inode, member.size):
                 raise LostInTree(path)
-            yield Reader(self.fs, fd, member.size, self.effort)
+            reader = Reader(self.fs, fd, member.size, self.effort)
+            try:
+                yield reader
+            finally:
+                self._spent.count += reader.bytes_read
 
     def read(self, path: str, limit: int) -> bytes | None:
         """All of a file of at most `limit` bytes, else None."""
@@ -91,13 +117,12 @@ class Tree:
     def json(self, path: str) -> Any:
         """The parsed document; None when it is too large for a quick look. Raises Damage when it is not JSON."""
         data = self.read(path, _LARGEST_JSON)
-        if data is None:
-            return None
-        try:
-            return json.loads(data)
-        except (ValueError, RecursionError) as error:
-            structure = Structure.BROKEN if data else Structure.CUT
-            raise Damage(structure, f"{path}: {len(data):,} bytes that are not JSON ({error})") from None
+        return None if data is None else parse_json(data, path)
+
+
+def below(directory: str, name: str) -> str:
+    """The path of `name` in `directory`, which is "" for the root."""
+    return f"{directory}/{name}" if directory else name
 
 
 def some(names: Iterable[str], most: int = 3) -> str:
