@@ -11,16 +11,17 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ckptdeck.core.checkpoint_set import CheckpointSet, find_set
     from ckptdeck.core.errors import CkptdeckError
-    from ckptdeck.saving import publish, publish_file
+    from ckptdeck.saving import publish, publish_directory, publish_file
 
 __version__ = "0.1.0"
-__all__ = ["CheckpointSet", "CkptdeckError", "__version__", "find_set", "publish", "publish_file"]
+__all__ = ["CheckpointSet", "CkptdeckError", "__version__", "find_set", "publish", "publish_directory", "publish_file"]
 
 _HOMES = {
     "CheckpointSet": "ckptdeck.core.checkpoint_set",
     "find_set": "ckptdeck.core.checkpoint_set",
     "CkptdeckError": "ckptdeck.core.errors",
     "publish": "ckptdeck.saving",
+    "publish_directory": "ckptdeck.saving",
     "publish_file": "ckptdeck.saving",
 }
 

@@ -17,12 +17,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import BinaryIO, Literal
 
-from ckptdeck.core.checkpoint_set import find_set
+from ckptdeck.core.checkpoint_set import CheckpointSet, find_set
 from ckptdeck.core.errors import UsageError, from_os_error
+from ckptdeck.core.host import Host
 from ckptdeck.core.naming import read_name
 from ckptdeck.core.policy import DEFAULT_POLICY
 from ckptdeck.core.publish import Intent, Published
 from ckptdeck.core.publish import publish as publish_in
+from ckptdeck.core.publish_tree import publish_tree
 from ckptdeck.core.safe_text import visible
 from ckptdeck.core.states import Condition, Role
 from ckptdeck.monitor.host import this_host
@@ -50,6 +52,43 @@ def publish(
     VolumeSuspect, Refused, ...) when the save could not be made durable; failures of the bookkeeping alone are
     logged on the logger "ckptdeck" and never fail a save.
     """
+    with publish_in(*_ready(directory, name, False, step, metrics, exists, readback)) as (stream, _result):
+        yield stream
+
+
+@contextlib.contextmanager
+def publish_directory(
+    directory: str | os.PathLike[str],
+    name: str,
+    *,
+    step: int | None = None,
+    metrics: Mapping[str, float] | None = None,
+    exists: Literal["replace", "refuse"] = "replace",
+    readback: bool = False,
+) -> Iterator[str]:
+    """Yields the path of an empty directory to save into; when the block has ended, `directory`/`name` exists with all
+    that was written there, whole and durable, or not at all.
+
+        with publish_directory("/data/ckpt", "checkpoint-500") as path:
+            trainer.save_model(path)
+
+    Any library may write there, in any order. With several ranks one of them holds the block and tells the others the
+    path; all must have closed their files, behind a barrier, before it ends. Else as `publish`.
+    """
+    with publish_tree(*_ready(directory, name, True, step, metrics, exists, readback)) as (path, _result):
+        yield path
+
+
+def _ready(
+    directory: str | os.PathLike[str],
+    name: str,
+    is_directory: bool,
+    step: int | None,
+    metrics: Mapping[str, float] | None,
+    exists: str,
+    readback: bool,
+) -> tuple[Host, CheckpointSet, Intent]:
+    """This machine, the set, and what is to be done. Raises UsageError for an `exists` that is not known."""
     if exists not in ("replace", "refuse"):
         raise UsageError(f"exists={exists!r} is not known", next_step='Use "replace" or "refuse"')
     host = this_host()
@@ -62,13 +101,12 @@ def publish(
         target = replace(target, control=None, document=None, condition=Condition.UNINITIALISED)
     intent = Intent(
         name=name,
-        step=step if step is not None else read_name(name, False, DEFAULT_POLICY).step,
+        step=step if step is not None else read_name(name, is_directory, DEFAULT_POLICY).step,
         metrics=dict(metrics or {}),
         replace=exists == "replace",
         readback=readback,
     )
-    with publish_in(host, target, intent) as (stream, _result):
-        yield stream
+    return host, target, intent
 
 
 def publish_file(
@@ -98,4 +136,4 @@ def publish_file(
     return os.path.join(os.fspath(directory), name)
 
 
-__all__ = ["Published", "publish", "publish_file"]
+__all__ = ["Published", "publish", "publish_directory", "publish_file"]

@@ -12,7 +12,6 @@ import pytest
 from ckptdeck.core.apply import apply
 from ckptdeck.core.errors import Cancelled, NoSpace, Refused, VolumeSuspect
 from ckptdeck.core.filesystem import FileSystem
-from ckptdeck.core.hashing import member_of
 from ckptdeck.core.lock import set_lock
 from ckptdeck.core.naming import part_name
 from ckptdeck.core.part import open_part
@@ -21,6 +20,7 @@ from ckptdeck.core.policy import DEFAULT_POLICY, Policy
 from ckptdeck.core.progress import CancelToken, Effort, Progress
 from ckptdeck.core.sighting import Identity
 from ckptdeck.core.states import Evidence, Origin, Role
+from ckptdeck.core.unit import member_of
 from ckptdeck.core.volume import volume_of
 from tests.core.workbench import Workbench, digest_of
 

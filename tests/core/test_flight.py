@@ -11,10 +11,10 @@ import pytest
 
 from ckptdeck.core.filesystem import FileSystem
 from ckptdeck.core.flight import Flight, Trace, find_traces, judge_flight
-from ckptdeck.core.hashing import member_of
 from ckptdeck.core.part import open_part
 from ckptdeck.core.sighting import InFlight, Member, Writer
 from ckptdeck.core.states import FlightState
+from ckptdeck.core.unit import member_of
 from tests.core.looks import GB, LOCAL, NOW, make_bench, ns, record
 
 QUIET, YOUNG = 3600.0, 30.0

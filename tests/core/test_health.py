@@ -297,7 +297,7 @@ def test_foreign_names_links_and_directories_are_shown_and_not_judged() -> None:
     for one in (
         sighting("notes.txt", None, family="foreign"),
         sighting("step_0810.pt", link="/elsewhere/step_0810.pt"),
-        sighting("checkpoint-500", 500, kind=Kind.DIRECTORY),
+        sighting("logs", None, kind=Kind.DIRECTORY, family="foreign"),
     ):
         assert judged(one).state is State.FOREIGN
 

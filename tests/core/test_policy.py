@@ -25,6 +25,7 @@ FULL = r"""
 [checkpoints]
 patterns = ['run1_(?P<step>\d+)\.pt']
 ignore = ["scratch*"]
+group = false
 [prune]
 keep_last = 5
 keep_every = 1000
@@ -49,6 +50,7 @@ def test_every_key_is_read() -> None:
     assert parse_policy(FULL, PATH) == Policy(
         patterns=(re.compile(r"run1_(?P<step>\d+)\.pt", re.DOTALL),),
         ignore=("scratch*",),
+        group=False,
         keep_last=5,
         keep_every=1000,
         keep_best=KeepBest(3, "accuracy", highest=True),

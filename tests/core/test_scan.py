@@ -18,6 +18,7 @@ from ckptdeck.core.removal import quarantine
 from ckptdeck.core.scan import scan
 from ckptdeck.core.sighting import InFlight, Inventory, Sighting, Writer
 from ckptdeck.core.states import Condition, FlightState, Kind, Role, State, Structure
+from ckptdeck.core.unit import Unit
 from tests.core.looks import DAY, ONE, OTHER, Bench, CountingFileSystem, make_bench, record, set_age
 
 
@@ -92,11 +93,12 @@ def test_links_directories_and_pipes_are_shown_and_never_opened(bench: Bench, tm
     elsewhere = tmp_path / "elsewhere.pt"
     elsewhere.write_bytes(b"x")
     (bench.root / "step_0700.pt").symlink_to(elsewhere)
-    (bench.root / "checkpoint-500").mkdir()
+    (bench.root / "logs").mkdir()
+    (bench.root / "logs" / "step_0500.pt").write_bytes(b"x")
     os.mkfifo(bench.root / "step_0600.pt")
     found = look(bench)
     assert seen(found)["step_0700.pt"].link == str(elsewhere)
-    assert seen(found)["checkpoint-500"].kind is Kind.DIRECTORY
+    assert seen(found)["logs"].kind is Kind.DIRECTORY
     assert set(states(bench, found).values()) == {State.FOREIGN}
     assert bench.opened() == []
 
@@ -409,7 +411,9 @@ def test_what_is_quarantined_is_listed_with_or_without_its_reason(bench: Bench) 
     volume = look(bench).volume
     assert volume is not None
     inode = path.stat().st_ino
-    entry = quarantine(bench.host, bench.found, volume, "step_0810.pt", inode=inode, reason="650 MB short")
+    entry = quarantine(
+        bench.host, bench.found, volume, Unit(str(bench.root), "step_0810.pt"), inode=inode, reason="650 MB short"
+    )
     (one,) = look(bench).quarantine
     assert (one.id, one.name, one.reason, one.size) == (entry, "step_0810.pt", "650 MB short", 300)
     assert one.at == pytest.approx(bench.clock.now(), abs=1e-3)

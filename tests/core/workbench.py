@@ -10,7 +10,6 @@ import xxhash
 
 from ckptdeck.core.checkpoint_set import CheckpointSet, Pair, find_pair
 from ckptdeck.core.filesystem import FileSystem
-from ckptdeck.core.hashing import member_of
 from ckptdeck.core.host import Host
 from ckptdeck.core.initialise import initialise
 from ckptdeck.core.manifest import Manifest
@@ -18,6 +17,7 @@ from ckptdeck.core.plans.plan import Act, PlanItem
 from ckptdeck.core.publish import Intent, Published, publish
 from ckptdeck.core.sighting import Identity, Record
 from ckptdeck.core.states import Role
+from ckptdeck.core.unit import member_of
 from tests.crash.sandbox import machine
 
 

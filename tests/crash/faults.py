@@ -257,6 +257,12 @@ class FaultyFileSystem(FileSystem):
     def rename_no_replace(self, source: str, target: str) -> None:
         self._perform("rename_no_replace", (source, target), None, lambda: self._real.rename_no_replace(source, target))
 
+    def exchange(self, one: str, other: str) -> None:
+        self._perform("exchange", (one, other), None, lambda: self._real.exchange(one, other))
+
+    def symlink(self, target: str, path: str) -> None:
+        self._perform("symlink", (path,), None, lambda: self._real.symlink(target, path))
+
     def link(self, source: str, target: str) -> None:
         self._perform("link", (source, target), None, lambda: self._real.link(source, target))
 

@@ -18,7 +18,7 @@ from ckptdeck.cli.terminal import Terminal
 from ckptdeck.core.errors import PartlyDone, Refused, VolumeSuspect
 from ckptdeck.core.safe_text import json_name, visible
 from ckptdeck.core.sighting import Record
-from ckptdeck.core.states import Condition, Role, State
+from ckptdeck.core.states import Condition, Kind, MemberKind, Role, State
 from ckptdeck.core.survey import Side
 
 
@@ -76,8 +76,8 @@ def _records(side: Side) -> list[Record]:
 
 
 def _lines(record: Record) -> list[tuple[str, str]]:
-    """(digest, path) of every file of a checkpoint."""
-    return [
-        (member.digest, os.path.join(record.name, member.path) if member.path else record.name)
-        for member in record.members
-    ]
+    """(digest, path) of every file of a checkpoint, links left out: their files are listed under their own names."""
+    files = [member for member in record.members if member.kind is MemberKind.FILE]
+    if record.kind is Kind.GROUP:
+        return [(member.digest, member.path) for member in files]
+    return [(m.digest, os.path.join(record.name, m.path) if m.path else record.name) for m in files]

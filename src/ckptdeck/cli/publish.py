@@ -1,4 +1,4 @@
-"""Gives a finished file its name in a set, atomically: staged beside it, made durable, read back, then renamed.
+"""Gives a finished file or directory its name in a set, atomically: staged, made durable, read back, then renamed.
 
 SOURCE comes first; `-` is stdin and needs --as. A name that exists is refused unless --replace is given.
 
@@ -13,6 +13,7 @@ import math
 import os
 import stat
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import BinaryIO
 
 from ckptdeck.cli.arguments import add_directory_options
@@ -27,6 +28,7 @@ from ckptdeck.core.progress import Progress
 from ckptdeck.core.publish import Intent, Published, publish
 from ckptdeck.core.safe_text import json_name, visible
 from ckptdeck.core.states import Role
+from ckptdeck.core.transfer_tree import publish_copy
 from ckptdeck.monitor import log
 
 STDIN = "-"
@@ -34,7 +36,7 @@ _CHUNK = 1 << 20
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("source", metavar="SOURCE", help="the finished file, or - for stdin")
+    parser.add_argument("source", metavar="SOURCE", help="the finished file or directory, or - for stdin")
     parser.add_argument("words", nargs="*", metavar="PRIMARY", help="the set; a directory contains a slash")
     parser.add_argument("--as", dest="name", metavar="NAME", help="its name in the set; by default that of SOURCE")
     parser.add_argument("--step", type=int, metavar="N", help="its step; by default the one in its name")
@@ -45,27 +47,34 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, terminal: Terminal, interruption: Interruption) -> int:
-    name = arguments.name or os.path.basename(arguments.source)
+    source = arguments.source if arguments.source == STDIN else os.path.realpath(arguments.source)
+    name = arguments.name or os.path.basename(os.path.normpath(arguments.source))
     if arguments.name is None and arguments.source == STDIN:
         raise UsageError("What comes from stdin has no name", next_step="Add --as NAME")
     metrics = _metrics(arguments.metric)
     if arguments.step is not None and arguments.step < 0:
         raise UsageError(f"A step is not negative: {arguments.step}")
     session = open_session(arguments, terminal, interruption)
-    with _opened(arguments.source, terminal) as source:
-        status = os.fstat(source.fileno())
-        step = arguments.step if arguments.step is not None else read_name(name, False, session.policy).step
-        intent = Intent(
-            name=name,
-            step=step,
-            metrics=metrics,
-            replace=arguments.replace,
-            readback=True,
-            mode=stat.S_IMODE(status.st_mode) if stat.S_ISREG(status.st_mode) else None,
-        )
-        published = _publish(session, source, status, arguments.source, intent)
+    is_directory = source != STDIN and os.path.isdir(source)
+    step = arguments.step if arguments.step is not None else read_name(name, is_directory, session.policy).step
+    intent = Intent(name=name, step=step, metrics=metrics, replace=arguments.replace, readback=True)
+    if is_directory:
+        published = _publish_directory(session, source, intent)
+    else:
+        with _opened(arguments.source, terminal) as stream:
+            status = os.fstat(stream.fileno())
+            mode = stat.S_IMODE(status.st_mode) if stat.S_ISREG(status.st_mode) else None
+            published = _publish(session, stream, status, arguments.source, replace(intent, mode=mode))
     _report(session, published, intent)
     return 0
+
+
+def _publish_directory(session: Session, source: str, intent: Intent) -> Published:
+    with session.working() as (effort, _bar):
+        try:
+            return publish_copy(session.host, source, session.pair.primary, intent, effort)
+        except OSError as error:
+            raise from_os_error(error, f"Publishing {visible(intent.name)}") from error
 
 
 def _publish(session: Session, source: BinaryIO, status: os.stat_result, path: str, intent: Intent) -> Published:
@@ -115,8 +124,6 @@ def _opened(path: str, terminal: Terminal) -> Iterator[BinaryIO]:
     if path == STDIN:
         yield terminal.stdin.buffer
         return
-    if os.path.isdir(path):
-        raise UsageError(f"{visible(path)} is a directory", next_step="Give a file; SOURCE comes before the set")
     with contextlib.ExitStack() as stack:
         try:
             file = stack.enter_context(open(path, "rb"))

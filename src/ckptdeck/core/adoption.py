@@ -9,10 +9,10 @@ from ckptdeck.core.host import Host
 from ckptdeck.core.manifest import Manifest
 from ckptdeck.core.plans.plan import PlanItem
 from ckptdeck.core.progress import Effort
-from ckptdeck.core.recheck import require_source
+from ckptdeck.core.recheck import require_source, unit_of
 from ckptdeck.core.safe_text import visible
-from ckptdeck.core.sighting import Record, RecordMember
-from ckptdeck.core.states import Kind, Origin
+from ckptdeck.core.sighting import Record
+from ckptdeck.core.states import Origin
 from ckptdeck.core.verify import receipt_of
 from ckptdeck.core.volume import volume_of
 
@@ -72,10 +72,10 @@ def _require_unrecorded(manifest: Manifest, item: PlanItem) -> None:
 
 
 def _prove(host: Host, checkpoint_set: CheckpointSet, item: PlanItem, effort: Effort) -> Reading:
-    path = checkpoint_set.path_of(item.name)
-    require_source(host, path, item)
+    unit = unit_of(checkpoint_set, item)
+    require_source(host, unit, item)
     volume = volume_of(host.fs, checkpoint_set.root)
-    return read_for_proof(host, path, volume, name=item.name, side=item.side, effort=effort)
+    return read_for_proof(host, unit, volume, side=item.side, effort=effort)
 
 
 def record_in_place(host: Host, checkpoint_set: CheckpointSet, item: PlanItem, reading: Reading) -> None:
@@ -84,11 +84,11 @@ def record_in_place(host: Host, checkpoint_set: CheckpointSet, item: PlanItem, r
     record = Record(
         name=item.name,
         step=item.step,
-        kind=Kind.FILE,
-        size=reading.member.size,
-        mtime_ns=reading.member.mtime_ns,
+        kind=item.kind,
+        size=reading.identity.size,
+        mtime_ns=reading.identity.mtime_ns,
         digest=reading.digest,
-        members=(RecordMember("", reading.member.size, reading.digest),),
+        members=reading.members,
         recorded_at=host.clock.now(),
         origin=Origin.ADOPTED,
         run_id=checkpoint_set.document.run_id if checkpoint_set.document is not None else None,

@@ -10,12 +10,15 @@ import contextlib
 import os
 from dataclasses import replace
 
+from ckptdeck.core.comparison import compare_members, unread
 from ckptdeck.core.errors import InUse
-from ckptdeck.core.filesystem import opened
+from ckptdeck.core.filesystem import FileSystem, opened
 from ckptdeck.core.host import Host
 from ckptdeck.core.manifest import Manifest
 from ckptdeck.core.safe_text import visible
 from ckptdeck.core.sighting import Record, Warning
+from ckptdeck.core.states import Kind, State
+from ckptdeck.core.unit import OddThing, look_at, unit_of_record
 
 _PATIENCE, _PATIENCE_PAUSE = 20, 0.1
 """Times and seconds to wait for another publisher of the same name, which needs milliseconds."""
@@ -54,25 +57,33 @@ def withdraw(manifest: Manifest | None, name: str, *, announced: bool) -> None:
 def finish_earlier(host: Host, manifest: Manifest, final: str, name: str) -> None:
     """Brings the announcement of an earlier, interrupted publish of `name` to its end.
 
-    Where its rename had happened (size and mtime of the final file are the announced ones, which only that inode
-    has) it becomes the record; else its data never got the name, and it is withdrawn. Raises OSError, and InUse
-    while that publisher lives.
+    Where its rename had happened (sizes and mtime of what is there are the announced ones, which nothing else has)
+    it becomes the record; else its data never got the name, and it is withdrawn. Raises OSError, and InUse while
+    that publisher lives.
     """
-    if _earlier(manifest, name) is None:
-        return
-    _await_publisher(host, final)
     earlier = _earlier(manifest, name)
     if earlier is None:
         return
-    try:
-        status = host.fs.lstat(final)
-    except FileNotFoundError:
-        manifest.drop_next_record(name)
+    if earlier.kind is not Kind.GROUP:  # of a group the caller holds the staging place, which its publisher would
+        _await_publisher(host, final)
+    earlier = _earlier(manifest, name)
+    if earlier is None:
         return
-    if (status.st_size, status.st_mtime_ns) == (earlier.size, earlier.mtime_ns):
+    if is_announced(host.fs, os.path.dirname(final), earlier):
         manifest.promote_next_record(name)
     else:
         manifest.drop_next_record(name)
+
+
+def is_announced(fs: FileSystem, root: str, record: Record) -> bool:
+    """Whether what lies below `root` has the sizes and the mtime of `record`. Raises OSError."""
+    try:
+        found = look_at(fs, unit_of_record(root, record))
+    except (FileNotFoundError, OddThing):
+        return False
+    return found.mtime_ns == record.mtime_ns and not any(
+        difference.state is not State.SUSPECT for difference in compare_members(record.members, unread(found))
+    )
 
 
 def _earlier(manifest: Manifest, name: str) -> Record | None:

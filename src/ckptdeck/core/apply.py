@@ -27,7 +27,7 @@ from ckptdeck.core.manifest import Manifest
 from ckptdeck.core.plans.plan import Act, ItemResult, Outcome, Plan, PlanItem, PlanResult, Refusal
 from ckptdeck.core.policy import Policy
 from ckptdeck.core.progress import UNHURRIED, Effort
-from ckptdeck.core.recheck import require_free, require_no_writer, require_same
+from ckptdeck.core.recheck import require_free, require_no_writer, require_same, target_of
 from ckptdeck.core.recovery import discard, finish, sweep_temporaries
 from ckptdeck.core.removal import quarantine
 from ckptdeck.core.safe_text import visible
@@ -236,11 +236,12 @@ def _copy(host: Host, pair: Pair, policy: Policy, item: PlanItem, effort: Effort
 
 
 def _set_aside(host: Host, pair: Pair, target: CheckpointSet, item: PlanItem, staged: Staged) -> None:
-    path = target.path_of(item.name)
-    member = require_same(host, path, item.target, item.target_inode)
-    require_no_writer(host, path, member)
+    unit = target_of(target, item)
+    found = require_same(host, unit, item.target, item.target_inode)
+    require_no_writer(host, unit, found)
     _require_unpinned(host, pair, item)
-    quarantine(host, target, staged.volume, item.name, inode=member.inode, reason=item.reason)
+    inode = found.node[1] if found.node is not None else None
+    quarantine(host, target, staged.volume, unit, inode=inode, reason=item.reason)
 
 
 def _require_unpinned(host: Host, pair: Pair, item: PlanItem) -> None:

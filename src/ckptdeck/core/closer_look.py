@@ -6,48 +6,66 @@ Only what is new, changed, young or in doubt is opened.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from dataclasses import replace
 
 from ckptdeck.core.errors import describe_os_error
 from ckptdeck.core.filesystem import FileSystem, opened
 from ckptdeck.core.flight import Trace
-from ckptdeck.core.hashing import member_of
 from ckptdeck.core.naming import FOREIGN_FAMILY
 from ckptdeck.core.probes import probe_file
-from ckptdeck.core.sighting import Identity, Member, Sighting
+from ckptdeck.core.probes.directory import probe_tree
+from ckptdeck.core.probes.tree import LostInTree, Tree
+from ckptdeck.core.sighting import Identity, Member, Sighting, StructureFinding
 from ckptdeck.core.standing import record_in_force, speaks_of
 from ckptdeck.core.states import Kind, Role
 from ckptdeck.core.times import known_age
+from ckptdeck.core.unit import OddThing, Unit, look_at
 
 
-def may_be_written(sighting: Sighting, before: Sighting | None, now: float, min_age: float) -> bool:
-    """Worth asking who writes it: young by any of its times (a copy may have set the mtime back) and not already seen
-    at rest like this, or held the last time."""
-    if not _is_file(sighting) or sighting.identity is None:
-        return False
+def may_be_written(sighting: Sighting, before: Sighting | None, now: float, min_age: float) -> tuple[Member, ...]:
+    """The files worth asking who writes them: young by any of their times (a copy may have set the mtime back) and
+    not already seen at rest like this; all of them when it was held the last time."""
+    if not _is_checkpoint(sighting) or sighting.identity is None:
+        return ()
     if before is not None and (before.held or before.moved):
-        return True
+        return sighting.identity.files
     if before is not None and before.identity == sighting.identity:
-        return False
-    member = sighting.identity.members[0]
+        return ()
+    return tuple(member for member in sighting.identity.files if _is_young(member, now, min_age))
+
+
+def _is_young(member: Member, now: float, min_age: float) -> bool:
     ages = [known_age(time, now) for time in (member.mtime_ns, member.ctime_ns)]
     return any(age is None or age < min_age for age in ages)
 
 
 def moved_since(sighting: Sighting, before: Sighting | None) -> bool:
-    """The same inode with another size or mtime: written in place. Another inode was renamed here, which is no harm."""
-    if before is None or sighting.identity is None or before.identity is None or not _is_file(sighting):
+    """The same inodes with another size or mtime, or one directory with other files: written in place.
+
+    Another inode was renamed here, which is no harm.
+    """
+    if before is None or sighting.identity is None or before.identity is None or not _is_checkpoint(sighting):
         return False
-    one, other = before.identity.members[0], sighting.identity.members[0]
-    same = (one.device, one.inode) == (other.device, other.inode)
-    return same and (one.size, one.mtime_ns) != (other.size, other.mtime_ns)
+    now, then = sighting.identity, before.identity
+    earlier = {member.path: member for member in then.files}
+    for member in now.files:
+        known = earlier.pop(member.path, None)
+        if known is not None and (known.device, known.inode) == (member.device, member.inode):
+            if (known.size, known.mtime_ns) != (member.size, member.mtime_ns):
+                return True
+        elif known is None and now.directory is not None and now.node == then.node:
+            return True
+    return bool(earlier) and now.directory is not None and now.node == then.node
 
 
-def with_trace(sighting: Sighting, trace: Trace) -> Sighting:
+def with_traces(sighting: Sighting, traces: Iterable[Trace]) -> Sighting:
     """The sighting with its writer. A publish that has renamed and still records is no writer of a final name."""
-    if not trace.held or _is_being_recorded(sighting, trace):
+    held = [trace for trace in traces if trace.held and not _is_being_recorded(sighting, trace)]
+    if not held:
         return sighting
-    return replace(sighting, writer=trace.writer, held=True)
+    writer = next((trace.writer for trace in held if trace.writer is not None), None)
+    return replace(sighting, writer=writer, held=True)
 
 
 def _is_being_recorded(sighting: Sighting, trace: Trace) -> bool:
@@ -64,7 +82,7 @@ def _is_being_recorded(sighting: Sighting, trace: Trace) -> bool:
 def needs_probe(sighting: Sighting, role: Role) -> bool:
     """No record says what it should be; or it may be the trainer's newer save, and only its own format can tell."""
     identity = sighting.identity
-    if identity is None or not _is_file(sighting) or sighting.structure is not None:
+    if identity is None or not _is_checkpoint(sighting) or sighting.structure is not None:
         return False
     if sighting.held or sighting.moved or sighting.error is not None:
         return False
@@ -78,43 +96,45 @@ def needs_probe(sighting: Sighting, role: Role) -> bool:
     return found_other or record.size != identity.size
 
 
-def with_structure(fs: FileSystem, path: str, sighting: Sighting) -> Sighting:
+def with_structure(fs: FileSystem, root: str, sighting: Sighting) -> Sighting:
     """The sighting with what its format says; an error when it cannot be read, moved when it did not hold still."""
-    if sighting.identity is None:
+    identity = sighting.identity
+    if identity is None:
         return sighting
+    path = os.path.join(root, sighting.name)
     try:
-        with opened(fs, path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK) as fd:
-            member = sighting.identity.members[0]
-            if not _still(fs, fd, member):
-                return replace(sighting, moved=True)
-            finding = probe_file(fs, fd, member.size, sighting.name)
-            if not _still(fs, fd, member):
-                return replace(sighting, moved=True)
+        if sighting.kind is Kind.FILE:
+            finding = _probe_file(fs, path, identity.members[0], sighting.name)
+        else:
+            finding = _probe_tree(fs, root, sighting, identity)
     except OSError as error:
         return replace(sighting, error=describe_os_error(error, path))
-    return replace(sighting, structure=finding)
+    return replace(sighting, moved=True) if finding is None else replace(sighting, structure=finding)
 
 
-def identity_of(status: os.stat_result) -> Identity:
-    """The identity of something that is a single file, or of a name that is shown and not judged."""
-    return Identity((member_of("", status),))
+def _probe_file(fs: FileSystem, path: str, member: Member, name: str) -> StructureFinding | None:
+    """None when it did not hold still."""
+    with opened(fs, path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK) as fd:
+        if not _still(fs, fd, member):
+            return None
+        finding = probe_file(fs, fd, member.size, name)
+        return finding if _still(fs, fd, member) else None
 
 
-def is_same(identity: Identity, status: os.stat_result) -> bool:
-    """`identity_of(status) == identity`, without building it."""
-    member = identity.members[0]
-    return (
-        member.mtime_ns == status.st_mtime_ns
-        and member.size == status.st_size
-        and member.inode == status.st_ino
-        and member.ctime_ns == status.st_ctime_ns
-        and member.device == status.st_dev
-        and member.blocks == status.st_blocks
-    )
+def _probe_tree(fs: FileSystem, root: str, sighting: Sighting, identity: Identity) -> StructureFinding | None:
+    """None when it did not hold still."""
+    unit = Unit(root, sighting.name, sighting.kind, tuple(member.path for member in identity.members))
+    try:
+        finding = probe_tree(Tree(fs, unit.base, sighting.name, identity.members))
+        after = look_at(fs, unit)
+    except (LostInTree, FileNotFoundError, OddThing):
+        return None
+    return finding if after.stamps == identity.stamps else None
 
 
-def _is_file(sighting: Sighting) -> bool:
-    return sighting.kind is Kind.FILE and sighting.link is None
+def _is_checkpoint(sighting: Sighting) -> bool:
+    """Anything that is looked at more closely: no link, and no directory of somebody else's."""
+    return sighting.link is None and not (sighting.kind is Kind.DIRECTORY and sighting.family == FOREIGN_FAMILY)
 
 
 def _still(fs: FileSystem, fd: int, member: Member) -> bool:

@@ -31,7 +31,7 @@ _libc.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
 _libc.mincore.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p]
 
 _AT_FDCWD = -100
-_RENAME_NOREPLACE = 1
+_RENAME_NOREPLACE, _RENAME_EXCHANGE = 1, 2
 _RESIDENCY_WINDOW = 1 << 30  # mapped at once while counting resident pages; nothing in it is ever touched
 
 
@@ -151,6 +151,16 @@ class FileSystem:
         if result != 0:
             code = ctypes.get_errno()
             raise OSError(code, os.strerror(code), source, None, target)
+
+    def exchange(self, one: str, other: str) -> None:
+        """Both names change places in one step; EINVAL, ENOSYS or ENOTSUP where the kernel cannot."""
+        result = _libc.renameat2(_AT_FDCWD, os.fsencode(one), _AT_FDCWD, os.fsencode(other), _RENAME_EXCHANGE)
+        if result != 0:
+            code = ctypes.get_errno()
+            raise OSError(code, os.strerror(code), one, None, other)
+
+    def symlink(self, target: str, path: str) -> None:
+        os.symlink(target, path)
 
     def link(self, source: str, target: str) -> None:
         os.link(source, target, follow_symlinks=False)

@@ -17,7 +17,7 @@ from ckptdeck.core.filesystem import FileSystem, opened
 from ckptdeck.core.host import Host
 from ckptdeck.core.safe_text import visible
 from ckptdeck.core.sighting import InFlight, Member, Record, Sighting, Writer
-from ckptdeck.core.states import FlightState
+from ckptdeck.core.states import FlightState, Kind
 from ckptdeck.core.times import doubt_about, known_age
 
 _SHORTEST_INTERVAL = 0.2
@@ -49,7 +49,7 @@ def find_traces(host: Host, files: Iterable[tuple[str, Member]]) -> dict[tuple[i
         writer = writers.get(key)
         traces[key] = Trace(writer, True if writer is not None else _held(host.fs, path, key))
     if any(trace.held is not False for trace in traces.values()):
-        for key in _flocked(host.fs) & traces.keys():
+        for key in flocked(host.fs) & traces.keys():
             trace = traces[key]
             traces[key] = Trace(trace.writer, trace.held is not False, flocked=True)
     return traces
@@ -66,7 +66,7 @@ def _held(fs: FileSystem, path: str, key: tuple[int, int]) -> bool | None:
         return None  # gone, replaced or not ours to open: nothing is known, and nothing is claimed
 
 
-def _flocked(fs: FileSystem) -> set[tuple[int, int]]:
+def flocked(fs: FileSystem) -> set[tuple[int, int]]:
     """(device, inode) of files under an exclusive flock, as far as the kernel shows it."""
     try:
         lines = fs.lock_table().splitlines()
@@ -99,6 +99,9 @@ class Flight:
     previous: InFlight | None
     elapsed: float
     """Seconds since `previous` was seen."""
+    kind: Kind = Kind.FILE
+    staged: bool = False
+    """In the control directory's staging place."""
 
 
 def judge_flight(flight: Flight, *, local: bool, now: float, min_age: float) -> InFlight:
@@ -116,8 +119,11 @@ def judge_flight(flight: Flight, *, local: bool, now: float, min_age: float) -> 
         reason=reason,
         expected_size=expected,
         writer=flight.trace.writer,
-        bytes_per_second=growth_rate(flight.member, flight.previous, flight.elapsed),
+        bytes_per_second=growth_rate(flight.member.inode, flight.member.size, flight.previous, flight.elapsed),
         ours=flight.ours,
+        kind=flight.kind,
+        staged=flight.staged,
+        announced=flight.next_record is not None,
     )
 
 
@@ -125,32 +131,43 @@ def flight_in_place(
     sighting: Sighting, before: Sighting | None, usual_size: int | None, elapsed: float
 ) -> InFlight | None:
     """A checkpoint that somebody writes directly under its final name, `elapsed` seconds after `before` was seen."""
-    if sighting.identity is None:
+    identity = sighting.identity
+    if identity is None:
         return None
-    member = sighting.identity.members[0]
-    earlier = before.identity.members[0] if before is not None and before.identity is not None else None
+    inode = identity.node[1] if identity.node is not None else 0
     return InFlight(
         name=sighting.name,
         target=sighting.name,
         step=sighting.step,
-        size=member.size,
-        mtime_ns=member.mtime_ns,
-        inode=member.inode,
+        size=identity.size,
+        mtime_ns=identity.mtime_ns,
+        inode=inode,
         state=FlightState.LIVE,
         reason="written directly under its final name",
         expected_size=sighting.record.size if sighting.record is not None else usual_size,
         writer=sighting.writer,
-        bytes_per_second=growth_rate(member, earlier, elapsed),
+        bytes_per_second=growth_rate(inode, identity.size, _as_flight(before), elapsed),
         ours=False,
         final_name=True,
+        kind=sighting.kind,
     )
 
 
-def growth_rate(member: Member, before: Member | InFlight | None, elapsed: float) -> float | None:
-    """Bytes per second since the look before, None without one that can be compared."""
-    if before is None or before.inode != member.inode or member.size < before.size or elapsed < _SHORTEST_INTERVAL:
+def _as_flight(before: Sighting | None) -> tuple[int, int] | None:
+    """(inode, bytes) of the look before."""
+    identity = before.identity if before is not None else None
+    if identity is None:
         return None
-    return (member.size - before.size) / elapsed
+    return (identity.node[1] if identity.node is not None else 0), identity.size
+
+
+def growth_rate(inode: int, size: int, before: InFlight | tuple[int, int] | None, elapsed: float) -> float | None:
+    """Bytes per second since the look before, None without one that can be compared."""
+    if isinstance(before, InFlight):
+        before = before.inode, before.size
+    if before is None or before[0] != inode or size < before[1] or elapsed < _SHORTEST_INTERVAL:
+        return None
+    return (size - before[1]) / elapsed
 
 
 def _state(flight: Flight, *, local: bool, now: float, min_age: float) -> tuple[FlightState, str]:

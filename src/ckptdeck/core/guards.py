@@ -109,6 +109,16 @@ def foreign(checkpoint: Checkpoint) -> Refusal | None:
     return None
 
 
+def other_kind(checkpoint: Checkpoint, twin: Checkpoint | None) -> Refusal | None:
+    """A directory where the other side has a file of the same name, or the other way round."""
+    if twin is None or twin.state in NOT_THERE or checkpoint.state in NOT_THERE:
+        return None
+    kind, there = checkpoint.sighting.kind, twin.sighting.kind
+    if kind is there:
+        return None
+    return Refusal(Guard.FOREIGN, f"it is a {kind} here and a {there} on the other side; move one of them away")
+
+
 def symlink(checkpoint: Checkpoint) -> Refusal | None:
     """R25: links are shown, never followed."""
     link = checkpoint.sighting.link

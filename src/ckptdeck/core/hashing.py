@@ -14,8 +14,9 @@ from ckptdeck.core.filesystem import FileSystem, opened
 from ckptdeck.core.host import Host
 from ckptdeck.core.progress import Effort, Pacer, Progress
 from ckptdeck.core.safe_text import visible
-from ckptdeck.core.sighting import Member, Volume
-from ckptdeck.core.states import Evidence
+from ckptdeck.core.sighting import Identity, Member, RecordMember, Volume
+from ckptdeck.core.states import Evidence, Kind, MemberKind
+from ckptdeck.core.unit import OddThing, Unit, directories_of, look_at, record_of_link, unit_digest
 from ckptdeck.core.volume import fsync_directory, in_memory, sync_data
 
 CHUNK = 1 << 20
@@ -25,30 +26,35 @@ DROP_WINDOW = 8 * CHUNK
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What was read from one file."""
+    """What was read of one checkpoint."""
 
     digest: str
-    member: Member
-    """The file's stat, the same before and after."""
+    members: tuple[RecordMember, ...]
+    identity: Identity
+    """The same before and after."""
     evidence: Evidence
+    """The weakest of its files."""
 
 
-def member_of(path: str, status: os.stat_result) -> Member:
-    return Member(
-        path=path,
-        size=status.st_size,
-        mtime_ns=status.st_mtime_ns,
-        ctime_ns=status.st_ctime_ns,
-        device=status.st_dev,
-        inode=status.st_ino,
-        mode=stat.S_IMODE(status.st_mode),
-        links=status.st_nlink,
-        blocks=status.st_blocks,
-    )
+@dataclass(frozen=True, slots=True)
+class Share:
+    """Where one file stands in a checkpoint of several, for progress: bytes before it, and of all."""
+
+    before: int
+    total: int
 
 
 def digest_descriptor(
-    host: Host, fd: int, size: int, *, name: str, side: str, phase: str, effort: Effort, drop: bool = True
+    host: Host,
+    fd: int,
+    size: int,
+    *,
+    name: str,
+    side: str,
+    phase: str,
+    effort: Effort,
+    drop: bool = True,
+    share: Share | None = None,
 ) -> str:
     """Hashes the `size` bytes behind `fd` from its start.
 
@@ -59,6 +65,7 @@ def digest_descriptor(
     buffer = memoryview(bytearray(CHUNK))
     pacer = Pacer(host.clock, effort.bytes_per_second)
     done = dropped = 0
+    share = share or Share(0, size)
     while done < size:
         effort.check()
         count = host.fs.read_into(fd, buffer[: min(CHUNK, size - done)], done)
@@ -72,7 +79,7 @@ def digest_descriptor(
         if drop and done - dropped >= DROP_WINDOW:
             drop_pages(host.fs, fd, dropped, done - dropped)
             dropped = done
-        effort.report(Progress(phase, name, side, done, size))
+        effort.report(Progress(phase, name, side, share.before + done, share.total))
         pacer.spend(count)
     if drop:
         drop_pages(host.fs, fd)
@@ -99,42 +106,90 @@ def evidence_now(fs: FileSystem, fd: int, size: int, volume: Volume) -> Evidence
     return Evidence.DEVICE if volume.fs_class == "local" else Evidence.SERVER
 
 
-def read_for_proof(host: Host, path: str, volume: Volume, *, name: str, side: str, effort: Effort) -> Reading:
-    """Reads a file somebody else wrote, so that the result may become a receipt.
+def read_for_proof(host: Host, unit: Unit, volume: Volume, *, side: str, effort: Effort) -> Reading:
+    """Reads a checkpoint somebody else wrote, so that the result may become a receipt.
 
-    First file and directory are made durable (a read-only descriptor can; otherwise a receipt could outlive the
-    bytes it speaks of), then the cache is emptied, then it is hashed. The file must hold still (R3): same inode
-    under the same name, same size and mtime before and after. Raises SourceChanged, Cancelled or OSError.
+    First its files and directories are made durable (a read-only descriptor can; otherwise a receipt could outlive
+    the bytes it speaks of), then the cache is emptied, then it is hashed. It must hold still (R3): the same inodes
+    under the same names, same sizes and mtimes before and after. Raises SourceChanged, Cancelled or OSError.
     """
+    before = look_still(host.fs, unit)
+    if not volume.read_only:
+        _sync_names(host, unit, before, volume)
+    evidence = Evidence.DEVICE
+    members = []
+    done = 0
+    for member in before.members:
+        if member.kind is not MemberKind.FILE:
+            members.append(record_of_link(member))
+            continue
+        share = Share(done, before.size)
+        digest, of_it = _read_member(host, unit, member, volume, share, side=side, effort=effort)
+        members.append(RecordMember(member.path, member.size, digest))
+        evidence = min(evidence, of_it, key=lambda each: each.rank)
+        done += member.size
+    require_still(host.fs, unit, before)
+    return Reading(unit_digest(members), tuple(members), before, evidence)
+
+
+def look_still(fs: FileSystem, unit: Unit) -> Identity:
+    """`look_at` for a reader. Raises SourceChanged for what is no checkpoint any more, OSError."""
+    try:
+        return look_at(fs, unit)
+    except OddThing as odd:
+        raise SourceChanged(f"{visible(unit.path)} is {odd} any more") from None
+
+
+def _sync_names(host: Host, unit: Unit, identity: Identity, volume: Volume) -> None:
+    if unit.kind is Kind.DIRECTORY:
+        for directory in directories_of(member.path for member in identity.members):
+            fsync_directory(host.fs, unit.path_of(directory), volume)
+        fsync_directory(host.fs, unit.path, volume)
+    fsync_directory(host.fs, unit.root, volume)
+
+
+def _read_member(
+    host: Host, unit: Unit, member: Member, volume: Volume, share: Share, *, side: str, effort: Effort
+) -> tuple[str, Evidence]:
+    path = unit.path_of(member.path)
     with opened(host.fs, path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK) as fd:
-        before = host.fs.fstat(fd)
-        if not stat.S_ISREG(before.st_mode):
-            raise SourceChanged(f"{visible(path)} is not a regular file any more")
+        status = host.fs.fstat(fd)
+        if not stat.S_ISREG(status.st_mode) or (status.st_dev, status.st_ino) != (member.device, member.inode):
+            raise _replaced(path)
         if not volume.read_only:
             sync_data(host.fs, fd, path)
-            fsync_directory(host.fs, os.path.dirname(path), volume)
-        evidence = evidence_now(host.fs, fd, before.st_size, volume)
+        evidence = evidence_now(host.fs, fd, member.size, volume)
+        drop = not in_memory(volume)
         digest = digest_descriptor(
-            host, fd, before.st_size, name=name, side=side, phase="hash", effort=effort, drop=not in_memory(volume)
+            host, fd, member.size, name=unit.name, side=side, phase="hash", effort=effort, drop=drop, share=share
         )
-        require_still(host.fs, fd, path, before)
-    return Reading(digest, member_of("", before), evidence)
+    return digest, evidence
 
 
-def require_still(fs: FileSystem, fd: int, path: str, before: os.stat_result) -> None:
-    """Raises SourceChanged unless the open file and its name are what they were (R3)."""
-    after = fs.fstat(fd)
-    named: os.stat_result | None = None
-    with contextlib.suppress(FileNotFoundError):
-        named = fs.lstat(path)
-    if named is None or named.st_ino != before.st_ino or named.st_dev != before.st_dev:
-        raise SourceChanged(
-            f"{visible(path)} was replaced or removed while it was read",
-            next_step="Nothing was written under its name elsewhere; it is looked at again at the next scan",
-        )
-    if (after.st_size, after.st_mtime_ns) != (before.st_size, before.st_mtime_ns):
-        raise SourceChanged(
-            f"{visible(path)} changed while it was read ({before.st_size} → {after.st_size} bytes)",
-            why="Somebody is still writing it",
-            next_step="It is tried again once it is quiet",
-        )
+def require_still(fs: FileSystem, unit: Unit, before: Identity) -> None:
+    """Raises SourceChanged unless every member and its name are what they were (R3)."""
+    try:
+        after = look_at(fs, unit)
+    except (FileNotFoundError, OddThing):
+        raise _replaced(unit.path) from None
+    known = {member.path: member for member in before.members}
+    for member in after.members:
+        earlier = known.pop(member.path, None)
+        path = unit.path_of(member.path)
+        if earlier is None or (earlier.device, earlier.inode) != (member.device, member.inode):
+            raise _replaced(path)
+        if (earlier.size, earlier.mtime_ns) != (member.size, member.mtime_ns):
+            raise SourceChanged(
+                f"{visible(path)} changed while it was read ({earlier.size} → {member.size} bytes)",
+                why="Somebody is still writing it",
+                next_step="It is tried again once it is quiet",
+            )
+    for path in known:
+        raise _replaced(unit.path_of(path))
+
+
+def _replaced(path: str) -> SourceChanged:
+    return SourceChanged(
+        f"{visible(path)} was replaced or removed while it was read",
+        next_step="Nothing was written under its name elsewhere; it is looked at again at the next scan",
+    )

@@ -10,7 +10,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
-from ckptdeck.core.amounts import moment_text, part_of_text, size_text, span_text
+from ckptdeck.core.amounts import counted, moment_text, part_of_text, size_text, span_text
+from ckptdeck.core.comparison import Difference, compare_members, unread
 from ckptdeck.core.naming import FOREIGN_FAMILY, order_key
 from ckptdeck.core.policy import Policy
 from ckptdeck.core.safe_text import visible
@@ -18,7 +19,8 @@ from ckptdeck.core.siblings import Siblings
 from ckptdeck.core.sighting import Checkpoint, Identity, Inventory, Receipt, Record, Sighting, StructureFinding
 from ckptdeck.core.standing import digests_marked_bad, receipt_counts, record_in_force
 from ckptdeck.core.states import Evidence, Kind, Origin, Role, State, Structure
-from ckptdeck.core.times import doubt_about, known_age
+from ckptdeck.core.times import doubt_about, is_quiet, known_age
+from ckptdeck.core.unit import leading_out
 
 _COARSE_CLOCK_NS = 2_000_000_000
 """Servers and FAT keep times less exactly than they were set (R9)."""
@@ -73,12 +75,16 @@ class _Side:
             return Checkpoint(sighting, State.FOREIGN if record is None else State.SUSPECT, odd)
         if sighting.writer is not None or sighting.held or sighting.moved:
             return Checkpoint(sighting, State.UNSAFE_WRITE, _unsafe_reason(sighting))
+        outside = leading_out(identity)
+        if outside is not None:
+            return Checkpoint(sighting, State.SUSPECT, outside)
         if record is None:
             return self._judge_unrecorded(sighting, identity)
         if record.retired:
             return Checkpoint(sighting, State.RETIRED, "set aside by rollback: no resume point, first to be pruned")
-        if record.size != identity.size:
-            return self._judge_other_size(sighting, identity, record)
+        differences = compare_members(record.members, unread(identity))
+        if differences:
+            return self._judge_other_shape(sighting, identity, record, differences)
         return self._judge_right_size(sighting, identity, record)
 
     def doubt_strays(self, there: list[Checkpoint]) -> list[Checkpoint]:
@@ -97,34 +103,39 @@ class _Side:
         if receipt is not None and not receipt.good and self._counts(receipt, identity):
             return Checkpoint(sighting, State.CORRUPT, receipt.note or "its content was found bad", receipt.verified_at)
         finding = sighting.structure
+        if sighting.unfinished is not None:
+            quiet = is_quiet(identity.mtime_ns, self.now, self.policy.min_age)
+            reason = f"{visible(sighting.unfinished)} says that it is not finished" + self._young(identity)
+            return Checkpoint(sighting, State.INCOMPLETE if quiet else State.UNSAFE_WRITE, reason)
         if finding is None or finding.structure is Structure.UNKNOWN:
             text = finding.text if finding is not None and finding.text else "no record, and no format that could tell"
             return Checkpoint(sighting, State.UNRECORDED, text + self._young(identity))
-        state = _STATE_OF_STRUCTURE[finding.structure]
-        return Checkpoint(sighting, state, _structure_text(finding) + self._young(identity))
+        return self._judge_structure(sighting, identity, finding)
 
-    def _judge_other_size(self, sighting: Sighting, identity: Identity, record: Record) -> Checkpoint:
+    def _judge_other_shape(
+        self, sighting: Sighting, identity: Identity, record: Record, differences: tuple[Difference, ...]
+    ) -> Checkpoint:
+        """Sizes or members are not the recorded ones."""
         finding = sighting.structure
         if self.inventory.role is Role.PRIMARY and not self._recorded_time(identity, record):
-            if finding is not None and finding.structure in (Structure.CUT, Structure.BROKEN):
-                return Checkpoint(sighting, _STATE_OF_STRUCTURE[finding.structure], _structure_text(finding))
+            if finding is not None and finding.structure in _PROVEN_BAD:
+                return self._judge_structure(sighting, identity, finding)
             reason = (
                 f"{size_text(identity.size)}, the record of {_origin(record)} says {size_text(record.size)}, and it "
                 f"was written since: the trainer saved it again; `ckptdeck adopt --replace` records what is there now"
             )
             return Checkpoint(sighting, State.CHANGED, reason + self._young(identity))
-        difference = record.size - identity.size
-        if difference > 0:
-            reason = (
-                f"{part_of_text(identity.size, record.size)}, {size_text(difference)} short of the record of "
-                f"{_origin(record)}"
-            )
-            return Checkpoint(sighting, State.TRUNCATED, reason + self._young(identity))
-        reason = (
-            f"{size_text(identity.size)}, {size_text(-difference)} more than the {size_text(record.size)} recorded "
-            f"{_origin(record)}"
-        )
-        return Checkpoint(sighting, State.CORRUPT, reason + self._young(identity))
+        worst = differences[0]
+        reason = _shape_text(identity, record) if sighting.kind is Kind.FILE else _members_text(record, differences)
+        return Checkpoint(sighting, worst.state, reason + self._young(identity))
+
+    def _judge_structure(self, sighting: Sighting, identity: Identity, finding: StructureFinding) -> Checkpoint:
+        """What its own format says; members that are not there yet may still come."""
+        text = _structure_text(finding) + self._young(identity)
+        state = _STATE_OF_STRUCTURE[finding.structure]
+        if state is State.INCOMPLETE and not is_quiet(identity.mtime_ns, self.now, self.policy.min_age):
+            state = State.UNSAFE_WRITE
+        return Checkpoint(sighting, state, text)
 
     def _judge_right_size(self, sighting: Sighting, identity: Identity, record: Record) -> Checkpoint:
         receipt = sighting.receipt
@@ -192,6 +203,7 @@ _STATE_OF_STRUCTURE = {
     Structure.INCOMPLETE: State.INCOMPLETE,
     Structure.SUSPECT: State.SUSPECT,
 }
+_PROVEN_BAD = frozenset({Structure.CUT, Structure.BROKEN, Structure.INCOMPLETE})
 _EVIDENCE = {
     Evidence.DEVICE: "read from the device",
     Evidence.SERVER: "read from the server",
@@ -203,10 +215,11 @@ def _odd_thing(sighting: Sighting) -> str | None:
     """What keeps a name from being a checkpoint that could be judged at all."""
     if sighting.link is not None:
         return f"a symbolic link to {visible(sighting.link)}: shown, never followed"
-    if sighting.kind is Kind.DIRECTORY and (sighting.record is None or sighting.record.kind is Kind.FILE):
-        return "a directory: shown, not judged" if sighting.record is None else "recorded as a file, is a directory"
-    if sighting.family == FOREIGN_FAMILY and sighting.record is None:
-        return "no name of a checkpoint"
+    record = sighting.record
+    if record is not None and record.kind is not sighting.kind:
+        return f"recorded as a {record.kind}, is a {sighting.kind}"
+    if sighting.family == FOREIGN_FAMILY and record is None:
+        return "a directory of no known layout" if sighting.kind is Kind.DIRECTORY else "no name of a checkpoint"
     return None
 
 
@@ -216,6 +229,23 @@ def _unsafe_reason(sighting: Sighting) -> str:
     if sighting.held:
         return "a process holds it open for writing under its final name"
     return "its size or mtime changed between two looks: somebody writes directly under the final name"
+
+
+def _shape_text(identity: Identity, record: Record) -> str:
+    """The arithmetic of a file with another size than recorded."""
+    difference = record.size - identity.size
+    if difference > 0:
+        part = part_of_text(identity.size, record.size)
+        return f"{part}, {size_text(difference)} short of the record of {_origin(record)}"
+    recorded = f"{size_text(record.size)} recorded {_origin(record)}"
+    return f"{size_text(identity.size)}, {size_text(-difference)} more than the {recorded}"
+
+
+def _members_text(record: Record, differences: tuple[Difference, ...]) -> str:
+    """The worst file, and how many more differ, of a directory or a group."""
+    more = len(differences) - 1
+    rest = f"; {counted(more, 'other file')} differ too" if more else ""
+    return f"{differences[0].text}{rest}; recorded {_origin(record)} with {counted(len(record.members), 'file')}"
 
 
 def _structure_text(finding: StructureFinding) -> str:

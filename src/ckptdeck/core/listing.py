@@ -10,7 +10,8 @@ from ckptdeck.core.bookkeeping import read_bookkeeping
 from ckptdeck.core.checkpoint_set import CheckpointSet
 from ckptdeck.core.filesystem import DirectoryEntry, FileSystem
 from ckptdeck.core.manifest import ManifestContents
-from ckptdeck.core.sighting import Inventory, ReadBefore
+from ckptdeck.core.sighting import Inventory, ReadBefore, Record
+from ckptdeck.core.states import Kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +49,14 @@ def list_set(fs: FileSystem, checkpoint_set: CheckpointSet, now: float, previous
 def _lacking(books: ReadBefore | None, entries: list[DirectoryEntry]) -> set[str]:
     if books is None:
         return set()
-    return books.contents.records.keys() - {entry.name for entry in entries}
+    listed = {entry.name for entry in entries}
+    lacking = books.contents.records.keys() - listed
+    return {name for name in lacking if not _has_members(books.contents.records[name], listed)}
+
+
+def _has_members(record: Record, listed: set[str]) -> bool:
+    """A group is there while any of its names is."""
+    return record.kind is Kind.GROUP and any(member.path in listed for member in record.members)
 
 
 def _known_missing(previous: Inventory | None) -> dict[str, int]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import fnmatch
 import os
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -54,6 +55,9 @@ class NameReading:
     """Named by our own publish."""
 
 
+_FOREIGN = NameReading(NameRole.FOREIGN, FOREIGN_FAMILY)
+
+
 def read_name(name: str, is_directory: bool, policy: Policy) -> NameReading:
     """What `name`, without any directory before it, stands for in a checkpoint set under `policy`."""
     if _OURS.fullmatch(name):
@@ -63,12 +67,69 @@ def read_name(name: str, is_directory: bool, policy: Policy) -> NameReading:
     return _read_unfinished(name, is_directory, policy) or _read_final(name, is_directory, policy)
 
 
+def read_directory(name: str, reading: NameReading, inside: Iterable[str]) -> NameReading:
+    """What a directory stands for when the names in it are known too.
+
+    A name like `runs_7` alone makes no Orbax step, and a directory of any name that holds what only a known layout
+    holds is a checkpoint.
+    """
+    if reading.role is NameRole.FOREIGN and reading.family != FOREIGN_FAMILY:
+        return reading  # ignored by the policy
+    if reading.role is not NameRole.FOREIGN and reading.family != "orbax":
+        return reading
+    names = set(inside)
+    layout = _layout_of(names)
+    if reading.family == "orbax":
+        told = layout is not None or any(item in names for item in _ORBAX_ITEMS)
+        return NameReading(reading.role, layout or "orbax", reading.step) if told else _FOREIGN
+    return _FOREIGN if layout is None else _named(layout, _step_in(name))
+
+
+def _layout_of(names: set[str]) -> str | None:
+    for layout, telling in _LAYOUTS:
+        if telling <= names:
+            return layout
+    if any(_DEEPSPEED_FILE.fullmatch(name) for name in names):
+        return "deepspeed"
+    return "dcp" if any(name.endswith(".distcp") for name in names) else None
+
+
+_LAYOUTS = (
+    ("hf-trainer", {"trainer_state.json"}),
+    ("accelerate", {"random_states_0.pkl"}),
+    ("orbax", {"_CHECKPOINT_METADATA"}),
+    ("orbax", {"_METADATA"}),
+    ("orbax", {"manifest.ocdbt"}),
+    ("saved-model", {"saved_model.pb"}),
+    ("pretrained", {"model.safetensors.index.json"}),
+    ("pretrained", {"pytorch_model.bin.index.json"}),
+    ("pretrained", {"config.json", "model.safetensors"}),
+    ("pretrained", {"config.json", "pytorch_model.bin"}),
+    ("peft", {"adapter_config.json"}),
+)
+"""Layout, and file names that only it has."""
+_ORBAX_ITEMS = ("default", "params", "state", "metadata", "metrics", "checkpoint", "commit_success.txt", ".zarray")
+"""What the steps of older Orbax and Flax versions hold."""
+_DEEPSPEED_FILE = re.compile(r"mp_rank_[0-9]+(?:_[0-9]+)?_model_states\.pt", re.ASCII | re.DOTALL)
+
+
 def part_name(final: str) -> str:
     """Where `final` is staged, beside it. Names that have no room for the suffix stage under their hash (R1)."""
     raw = os.fsencode(final)
     if len(raw) + len(PART_SUFFIX) <= LONGEST_NAME:
         return final + PART_SUFFIX
     return f".{xxhash.xxh3_64(raw).hexdigest()}{PART_SUFFIX}"
+
+
+def is_marker(path: str) -> bool:
+    """Whether a file inside a checkpoint says that the rest is there: written last and removed first."""
+    name = path.rpartition("/")[2]
+    return name in _MARKERS or name in _CLOSING or name.endswith((".index", ".index.json"))
+
+
+def markers_last(paths: Iterable[str]) -> list[str]:
+    """In the order in which the files of a checkpoint get their place."""
+    return sorted(paths, key=lambda path: (is_marker(path), path))
 
 
 def order_key(step: int | None, name: str) -> tuple[bool, int, str]:
@@ -146,6 +207,17 @@ _POINTERS = frozenset(
     }
 )
 _MARKERS = frozenset({"commit_success.txt", ".metadata", "index", "integrity.json", "_BACKUP_REQUESTED"})
+_CLOSING = frozenset(
+    {
+        "trainer_state.json",
+        "_CHECKPOINT_METADATA",
+        "manifest.ocdbt",
+        "saved_model.pb",
+        "fingerprint.pb",
+        "metadata.json",
+    }
+)
+"""Files that their trainers write last, without calling them markers (formats.md section 3)."""
 _MARKER_OF = re.compile(r"(.+)[-_]unfinished", _FLAGS)
 
 _FILE_FAMILIES = {

@@ -12,7 +12,7 @@ import io
 import os
 import stat
 import weakref
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import xxhash
 
@@ -21,12 +21,25 @@ from ckptdeck.core.filesystem import FileSystem, write_all
 from ckptdeck.core.host import Host
 from ckptdeck.core.naming import part_name
 from ckptdeck.core.safe_text import visible
-from ckptdeck.core.sighting import Stamp, Volume
+from ckptdeck.core.sighting import Stamp, Volume, Warning
+from ckptdeck.core.volume import rename_into_place
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer, WriteableBuffer
 
-_open_parts: weakref.WeakSet[Part] = weakref.WeakSet()
+
+class Holder(Protocol):
+    """Something staged whose flock proves that its writer lives."""
+
+    def release(self) -> None: ...
+
+
+_holders: weakref.WeakSet[Holder] = weakref.WeakSet()
+
+
+def keep_from_children(holder: Holder) -> None:
+    """A forked child gives it back at once: it must not keep a flock alive after its writer is dead."""
+    _holders.add(holder)
 
 
 class Part(io.RawIOBase):
@@ -50,7 +63,7 @@ class Part(io.RawIOBase):
         status = fs.fstat(fd)
         self.inode = status.st_ino
         self.device = status.st_dev
-        _open_parts.add(self)
+        keep_from_children(self)
 
     # --- what a publisher uses
 
@@ -82,6 +95,10 @@ class Part(io.RawIOBase):
         fd, self._fd = self._fd, None
         if fd is not None:
             self._fs.close(fd)
+
+    def give_name(self, host: Host, volume: Volume, final: str, *, replace: bool) -> tuple[Warning, ...]:
+        """One atomic step from the part's name to `final`. Raises FileExistsError without `replace`, OSError."""
+        return rename_into_place(host, volume, self.path, final, replace=replace, inode=self.inode)
 
     def stamps_as(self, final: str) -> tuple[Stamp, ...] | None:
         """Size and times of this inode, which has just got the name `final`; None when the name has moved on.
@@ -184,12 +201,16 @@ class Part(io.RawIOBase):
 
 
 def open_part(host: Host, root: str, final: str, volume: Volume, *, minimum_age: float) -> Part:
-    """A new, empty part for `root`/`final`.
+    """A new, empty part for `root`/`final`; see `open_staged`."""
+    return open_staged(host, os.path.join(root, part_name(final)), volume, minimum_age=minimum_age)
+
+
+def open_staged(host: Host, path: str, volume: Volume, *, minimum_age: float) -> Part:
+    """A new, empty file at `path` to be filled.
 
     A leftover that nobody owns is removed first. Raises InUse when a live writer owns it, Refused when the name is
     taken by something that is not a regular file, OSError otherwise.
     """
-    path = os.path.join(root, part_name(final))
     while True:
         try:
             fd = host.fs.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW)
@@ -285,10 +306,9 @@ def _not_regular(path: str) -> Refused:
 
 
 def _close_inherited() -> None:
-    """A forked child must not keep a part's flock alive after its writer is dead (data loader workers do fork)."""
-    for part in list(_open_parts):
+    for holder in list(_holders):
         with contextlib.suppress(OSError):
-            part.release()
+            holder.release()
 
 
 os.register_at_fork(after_in_child=_close_inherited)

@@ -46,6 +46,8 @@ class Policy:
     """Own names of checkpoints; each has a group called `step`."""
     ignore: tuple[str, ...] = ()
     """Glob patterns of names that are never checkpoints."""
+    group: bool = True
+    """Files of one step whose names say that they are parts are one checkpoint."""
     keep_last: int = 12
     keep_every: int | None = None
     keep_best: KeepBest | None = None
@@ -228,6 +230,7 @@ _KEYS: dict[str, dict[str, _Setting]] = {
     "checkpoints": {
         "patterns": _Setting("patterns", _patterns, _patterns_text),
         "ignore": _Setting("ignore", _texts, _listed),
+        "group": _Setting("group", _flag, _flag_text),
     },
     "prune": {
         "keep_last": _Setting("keep_last", _positive, str),

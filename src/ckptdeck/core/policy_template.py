@@ -13,6 +13,10 @@ POLICY_TEMPLATE = r"""# Policy of this pair of checkpoint sets. Everything is at
 # Names that are never checkpoints: * ? and [...] as in the shell. They are shown as foreign and never touched.
 # ignore = ["scratch*"]
 
+# Files of one step whose names say that they are parts of it, such as model_000810.pt and optim_000810_rank0.pt, are
+# one checkpoint. `ckptdeck init` shows how names are grouped. With false every file is its own.
+# group = true
+
 [prune]
 # How many of the newest steps stay, on both sides together. 1 or more.
 # keep_last = 12

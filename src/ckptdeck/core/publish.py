@@ -21,6 +21,7 @@ import os
 import stat
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from ckptdeck.core.announcement import announce, withdraw
 from ckptdeck.core.checkpoint_set import CheckpointSet, from_condition
@@ -31,8 +32,8 @@ from ckptdeck.core.errors import (
     VolumeSuspect,
     from_os_error,
 )
-from ckptdeck.core.filesystem import opened
-from ckptdeck.core.hashing import digest_descriptor, evidence_now, member_of
+from ckptdeck.core.filesystem import FileSystem, opened
+from ckptdeck.core.hashing import Share, digest_descriptor, evidence_now
 from ckptdeck.core.host import Host
 from ckptdeck.core.manifest import Manifest
 from ckptdeck.core.naming import NameRole, read_name
@@ -41,12 +42,15 @@ from ckptdeck.core.policy import DEFAULT_POLICY, MINIMUM_AGE
 from ckptdeck.core.progress import UNHURRIED, Effort
 from ckptdeck.core.safe_text import visible
 from ckptdeck.core.sighting import Receipt, Record, RecordMember, Stamp, Volume, Warning
-from ckptdeck.core.states import Evidence, Kind, Origin
-from ckptdeck.core.volume import fsync_directory, in_memory, rename_into_place, sync_data, volume_of
+from ckptdeck.core.states import Evidence, Kind, Origin, Role
+from ckptdeck.core.unit import unit_digest
+from ckptdeck.core.volume import fsync_directory, in_memory, sync_data, volume_of
 
 log = logging.getLogger("ckptdeck")
 _BUFFER = 1 << 20
 _LONGEST_NAME = 255
+READ_ONLY = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
+"""How files of others are opened: never through a link, never waiting for a pipe."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,11 +81,34 @@ class Published:
 
 
 @dataclass(frozen=True, slots=True)
+class StagedFile:
+    """One durable file of what is staged, and the hash of what was written into it."""
+
+    path: str
+    inode: int
+    size: int
+    digest: str
+    name: str
+    """Of the checkpoint."""
+
+
+@dataclass(frozen=True, slots=True)
 class Settled:
-    """A part whose bytes are durable and, if asked for, proven; it has no name yet."""
+    """What is staged is durable and, if asked for, proven; it has no name yet."""
 
     record: Record
     evidence: Evidence
+
+
+class Nameable(Protocol):
+    """Something staged that can get its name: a part or a tree."""
+
+    @property
+    def path(self) -> str: ...
+    def give_name(self, host: Host, volume: Volume, final: str, *, replace: bool) -> tuple[Warning, ...]: ...
+    def stamps_as(self, final: str) -> tuple[Stamp, ...] | None: ...
+    def leave(self) -> None: ...
+    def release(self) -> None: ...
 
 
 @contextlib.contextmanager
@@ -93,7 +120,7 @@ def publish(
     An exception in the block, a kill, or a full disk leave nothing under the final name. Raises Refused or
     UsageError before anything is written, NoSpace, VolumeSuspect or ItemFailed when it could not be made durable.
     """
-    require_publishable(host, target, intent)
+    require_publishable(host, target, intent, Kind.FILE)
     result = Published(target.path_of(intent.name))
     try:
         volume = volume_of(host.fs, target.root)
@@ -115,7 +142,7 @@ def publish(
         _abandon(stream)
 
 
-def require_publishable(host: Host, target: CheckpointSet, intent: Intent) -> None:
+def require_publishable(host: Host, target: CheckpointSet, intent: Intent, kind: Kind) -> None:
     """Raises UsageError for a name that cannot be a checkpoint's, Refused when the name is taken."""
     name = intent.name
     if name in ("", ".", "..") or "/" in name or "\0" in name:
@@ -125,7 +152,7 @@ def require_publishable(host: Host, target: CheckpointSet, intent: Intent) -> No
             f"{visible(name, 60)} has {len(os.fsencode(name))} bytes",
             next_step=f"Give a name of at most {_LONGEST_NAME} bytes",
         )
-    if read_name(name, False, DEFAULT_POLICY).role in (NameRole.IN_FLIGHT, NameRole.OURS):
+    if read_name(name, kind is Kind.DIRECTORY, DEFAULT_POLICY).role in (NameRole.IN_FLIGHT, NameRole.OURS):
         raise UsageError(
             f"{visible(name)} is a name for unfinished files",
             why="A checkpoint of that name would never be seen as whole",
@@ -139,9 +166,10 @@ def require_publishable(host: Host, target: CheckpointSet, intent: Intent) -> No
         return
     except OSError as error:
         raise from_os_error(error, f"Looking at {visible(target.path_of(name))}") from error
-    if not stat.S_ISREG(status.st_mode):
+    if not (stat.S_ISDIR if kind is Kind.DIRECTORY else stat.S_ISREG)(status.st_mode):
+        what = "directory" if kind is Kind.DIRECTORY else "regular file"
         raise Refused(
-            f"{visible(target.path_of(name))} exists and is not a regular file",
+            f"{visible(target.path_of(name))} exists and is not a {what}",
             guard="symlink" if stat.S_ISLNK(status.st_mode) else "not-a-file",
             next_step="Move it away, or publish under another name",
         )
@@ -159,12 +187,7 @@ def settle(
     than were written.
     """
     fd = part.descriptor
-    if intent.mode is not None:
-        with contextlib.suppress(OSError):  # W7: some servers keep no modes; the data is what counts
-            host.fs.set_mode(fd, intent.mode)
-    if intent.mtime_ns is not None:
-        with contextlib.suppress(OSError):
-            host.fs.set_times(fd, intent.mtime_ns, intent.mtime_ns)
+    keep_mode_and_time(host.fs, fd, intent.mode, intent.mtime_ns)
     sync_data(host.fs, fd, part.path)
     status = host.fs.fstat(fd)
     evidence = Evidence.STREAM
@@ -176,29 +199,52 @@ def settle(
     elif status.st_size != part.hashed:
         raise _mismatch(part.path, f"{part.hashed} bytes were written and {status.st_size} are there")
     if intent.readback:
-        evidence = _read_back(host, target, volume, part, intent.name, digest, status.st_size, effort)
-    record = Record(
+        staged = StagedFile(part.path, part.inode, status.st_size, digest, intent.name)
+        evidence = read_back(host, target.role, volume, staged, effort)
+    members = (RecordMember("", status.st_size, digest),)
+    return Settled(record_for(host, target, intent, Kind.FILE, members, status.st_mtime_ns), evidence)
+
+
+def keep_mode_and_time(fs: FileSystem, fd: int, mode: int | None, mtime_ns: int | None) -> None:
+    """What a copy keeps of its source. W7: some servers keep no modes; the data is what counts."""
+    if mode is not None:
+        with contextlib.suppress(OSError):
+            fs.set_mode(fd, mode)
+    if mtime_ns is not None:
+        with contextlib.suppress(OSError):
+            fs.set_times(fd, mtime_ns, mtime_ns)
+
+
+def record_for(
+    host: Host,
+    target: CheckpointSet,
+    intent: Intent,
+    kind: Kind,
+    members: tuple[RecordMember, ...],
+    mtime_ns: int,
+) -> Record:
+    """What will be recorded of bytes that are staged and durable."""
+    return Record(
         name=intent.name,
         step=intent.step,
-        kind=Kind.FILE,
-        size=status.st_size,
-        mtime_ns=status.st_mtime_ns,
-        digest=digest,
-        members=(RecordMember("", status.st_size, digest),),
+        kind=kind,
+        size=sum(member.size for member in members),
+        mtime_ns=mtime_ns,
+        digest=unit_digest(members),
+        members=members,
         recorded_at=host.clock.now(),
         origin=intent.origin,
         run_id=target.document.run_id if target.document is not None else None,
         host=host.name,
         metrics=dict(intent.metrics),
     )
-    return Settled(record, evidence)
 
 
 def name_part(
     host: Host,
     target: CheckpointSet,
     volume: Volume,
-    part: Part,
+    part: Nameable,
     settled: Settled,
     intent: Intent,
     result: Published,
@@ -212,7 +258,7 @@ def name_part(
     if volume.fs_class != "local":
         part.release()  # such servers refuse to rename a file that anybody, we included, holds open (R11)
     try:
-        warnings += rename_into_place(host, volume, part.path, result.path, replace=intent.replace, inode=part.inode)
+        warnings += part.give_name(host, volume, result.path, replace=intent.replace)
     except FileExistsError:
         withdraw(manifest, intent.name, announced=announced)
         raise _exists(result.path) from None
@@ -265,7 +311,7 @@ def _record(
     host: Host,
     manifest: Manifest,
     volume: Volume,
-    part: Part,
+    part: Nameable,
     settled: Settled,
     intent: Intent,
     result: Published,
@@ -288,26 +334,37 @@ def _record(
     return settled.record
 
 
-def _read_back(
+def read_back(
     host: Host,
-    target: CheckpointSet,
+    side: Role,
     volume: Volume,
-    part: Part,
-    name: str,
-    digest: str,
-    size: int,
+    staged: StagedFile,
     effort: Effort,
+    share: Share | None = None,
 ) -> Evidence:
-    """Reads the staged inode again, from the device where that can be had, and compares (R7, R8)."""
-    with opened(host.fs, part.path, os.O_RDONLY | os.O_NOFOLLOW) as fd:
-        if member_of("", host.fs.fstat(fd)).inode != part.inode:
-            raise _mismatch(part.path, "another file took its name")
-        evidence = evidence_now(host.fs, fd, size, volume)
+    """Reads a staged file again, from the device where that can be had, and compares (R7, R8).
+
+    Raises ContentMismatch when the storage returned other bytes than were written.
+    """
+    with opened(host.fs, staged.path, os.O_RDONLY | os.O_NOFOLLOW) as fd:
+        if host.fs.fstat(fd).st_ino != staged.inode:
+            raise _mismatch(staged.path, "another file took its name")
+        evidence = evidence_now(host.fs, fd, staged.size, volume)
         found = digest_descriptor(
-            host, fd, size, name=name, side=target.role, phase="read back", effort=effort, drop=not in_memory(volume)
+            host,
+            fd,
+            staged.size,
+            name=staged.name,
+            side=side,
+            phase="read back",
+            effort=effort,
+            drop=not in_memory(volume),
+            share=share,
         )
-    if found != digest:
-        raise _mismatch(part.path, f"the storage returned other bytes than were written ({found} for {digest})")
+    if found != staged.digest:
+        raise _mismatch(
+            staged.path, f"the storage returned other bytes than were written ({found} for {staged.digest})"
+        )
     return evidence
 
 

@@ -3,47 +3,88 @@
 from __future__ import annotations
 
 import os
-import stat
+from collections.abc import Sequence
 
+from ckptdeck.core.checkpoint_set import CheckpointSet
 from ckptdeck.core.errors import Refused
 from ckptdeck.core.filesystem import is_there, opened
-from ckptdeck.core.hashing import member_of
 from ckptdeck.core.host import Host
 from ckptdeck.core.plans.plan import PlanItem
 from ckptdeck.core.safe_text import visible
-from ckptdeck.core.sighting import Member, Stamp
+from ckptdeck.core.sighting import Identity, Stamp
+from ckptdeck.core.states import Kind
+from ckptdeck.core.unit import OddThing, Unit, leading_out, look_at
 
 
-def require_same(host: Host, path: str, stamps: tuple[Stamp, ...], inode: int | None) -> Member:
-    """The member at `path`, if it is the one planned. Raises Refused when it is another one, gone, or a link."""
+def unit_of(checkpoint_set: CheckpointSet, item: PlanItem) -> Unit:
+    """Where what the item reads lies in one of the two sets."""
+    return _unit(checkpoint_set, item, item.stamps)
+
+
+def target_of(checkpoint_set: CheckpointSet, item: PlanItem) -> Unit:
+    """Where what makes way lies."""
+    return _unit(checkpoint_set, item, item.target)
+
+
+def _unit(checkpoint_set: CheckpointSet, item: PlanItem, stamps: tuple[Stamp, ...]) -> Unit:
+    members = tuple(stamp.path for stamp in stamps) if item.kind is Kind.GROUP else ()
+    return Unit(checkpoint_set.root, item.name, item.kind, members)
+
+
+def require_same(host: Host, unit: Unit, stamps: tuple[Stamp, ...], inode: int | None) -> Identity:
+    """The identity of `unit`, if it is the one planned. Raises Refused when it is another one, gone, or a link."""
     try:
-        status = host.fs.lstat(path)
+        found = look_at(host.fs, unit)
     except FileNotFoundError:
-        raise _changed(path, "it is gone") from None
-    if not stat.S_ISREG(status.st_mode):
-        raise _changed(path, "it is no regular file any more")
-    member = member_of("", status)
-    if inode is not None and member.inode != inode:
-        raise _changed(path, "another file took its name")
-    if stamps and not _fits(member, stamps[0]):
-        raise _changed(path, "its size or times moved")
-    return member
+        raise _changed(unit.path, "it is gone") from None
+    except OddThing as odd:
+        raise _changed(unit.path, f"it is {odd} any more") from None
+    if inode is not None and found.node is not None and found.node[1] != inode:
+        raise _changed(unit.path, "another one took its name")
+    if stamps:
+        _require_stamps(unit, found.stamps, stamps)
+    return found
 
 
-def require_source(host: Host, path: str, item: PlanItem) -> Member:
-    """The source of a copy or an adoption: as planned, and nobody is writing it."""
-    member = require_same(host, path, item.stamps, item.inode)
-    require_no_writer(host, path, member)
-    return member
+def _require_stamps(unit: Unit, found: Sequence[Stamp], planned: Sequence[Stamp]) -> None:
+    now = {stamp.path: stamp for stamp in found}
+    for stamp in planned:
+        there = now.pop(stamp.path, None)
+        path = unit.path_of(stamp.path)
+        if there is None:
+            raise _changed(path, "it is gone")
+        if not _fits(there, stamp):
+            raise _changed(path, "its size or times moved")
+    for path in now:
+        raise _changed(unit.path_of(path), "it was not there")
 
 
-def require_no_writer(host: Host, path: str, member: Member) -> None:
-    """Raises Refused when somebody on this host has the file open for writing."""
-    with opened(host.fs, path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK) as fd:
-        held = host.fs.open_for_writing_elsewhere(fd)
-    key = (member.device, member.inode)
-    writer = host.find_writers(frozenset({key})).get(key)
-    if held or writer is not None:
+def require_source(host: Host, unit: Unit, item: PlanItem) -> Identity:
+    """The source of a copy or an adoption: as planned, all of it inside, and nobody is writing it."""
+    found = require_same(host, unit, item.stamps, item.inode)
+    outside = leading_out(found)
+    if outside is not None:
+        raise Refused(
+            f"{visible(unit.path)} holds a link that leads out of it: {outside}",
+            guard="symlink",
+            why="A copy of the link would mean something else, and what it points to is no part of the checkpoint",
+            next_step="Replace the link by the file it means, or make it relative to a file inside",
+        )
+    require_no_writer(host, unit, found)
+    return found
+
+
+def require_no_writer(host: Host, unit: Unit, identity: Identity) -> None:
+    """Raises Refused when somebody on this host has a file of it open for writing."""
+    keys = {(member.device, member.inode): unit.path_of(member.path) for member in identity.files}
+    writers = host.find_writers(frozenset(keys))
+    for key, path in keys.items():
+        writer = writers.get(key)
+        if writer is None:
+            with opened(host.fs, path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK) as fd:
+                held = host.fs.open_for_writing_elsewhere(fd)
+            if not held:
+                continue
         who = writer.shown() if writer is not None else "a process"
         raise Refused(
             f"{visible(path)} is held open for writing by {who}",
@@ -59,11 +100,11 @@ def require_free(host: Host, path: str) -> None:
         raise _changed(path, "something has appeared under this name")
 
 
-def _fits(member: Member, stamp: Stamp) -> bool:
+def _fits(now: Stamp, stamp: Stamp) -> bool:
     """A ctime of 0 in a plan means that it was not known."""
-    if (member.size, member.mtime_ns) != (stamp.size, stamp.mtime_ns):
+    if (now.size, now.mtime_ns) != (stamp.size, stamp.mtime_ns):
         return False
-    return stamp.ctime_ns in (0, member.ctime_ns)
+    return stamp.ctime_ns in (0, now.ctime_ns)
 
 
 def _changed(path: str, how: str) -> Refused:
@@ -71,5 +112,15 @@ def _changed(path: str, how: str) -> Refused:
         f"{visible(path)} is not what the plan saw: {how}",
         guard="changed-since-plan",
         why="A plan may skip what changed, never act on something else",
+        next_step="Look again and plan anew",
+    )
+
+
+def moved_on(item: PlanItem, how: str) -> Refused:
+    """The refusal of a recovery that does not find what it was planned for."""
+    return Refused(
+        f"{visible(item.name)} on the {item.side} is not what the plan saw: {how}",
+        guard="changed-since-plan",
+        why="Recovery touches only what it understands",
         next_step="Look again and plan anew",
     )

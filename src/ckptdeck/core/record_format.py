@@ -13,7 +13,7 @@ import xxhash
 
 from ckptdeck.core.safe_text import json_name, name_from_json
 from ckptdeck.core.sighting import Receipt, Record, RecordMember, Stamp
-from ckptdeck.core.states import Evidence, Kind, Origin
+from ckptdeck.core.states import Evidence, Kind, MemberKind, Origin
 
 RECORD_SCHEMA, RECEIPT_SCHEMA, PIN_SCHEMA = "ckptdeck.record/1", "ckptdeck.receipt/1", "ckptdeck.pin/1"
 _Type = TypeVar("_Type")
@@ -43,7 +43,7 @@ def encode_record(record: Record) -> bytes:
         "algorithm": record.algorithm,
         "digest": record.digest,
         "replaces": record.replaces,
-        "members": [{**json_name(m.path, "path"), "size": m.size, "digest": m.digest} for m in record.members],
+        "members": [_encode_member(member) for member in record.members],
         "recorded_at": iso(record.recorded_at),
         "origin": record.origin.value,
         "run_id": record.run_id,
@@ -58,16 +58,19 @@ def encode_record(record: Record) -> bytes:
 def decode_record(data: bytes) -> Record:
     """Raises ValueError with the reason for anything that is not exactly a record of this version."""
     document = _load_summed(data, RECORD_SCHEMA)
-    members = tuple(RecordMember(_path(item), _size(item), _digest(item)) for item in _typed(document, "members", list))
+    members = tuple(_decode_member(item) for item in _typed(document, "members", list))
     if not members or sum(member.size for member in members) != document.get("size"):
         raise ValueError("its members do not add up to its size")
+    kind = Kind(_typed(document, "kind", str))
+    if [member.path for member in members] != [""] if kind is Kind.FILE else not all(m.path for m in members):
+        raise ValueError(f"its members are not those of a {kind}")
     algorithm = _typed(document, "algorithm", str)
     if algorithm != "xxh3_128":
         raise ValueError(f"algorithm {algorithm!r} is not known to this program")
     return Record(
         name=_name(document),
         step=_optional(document, "step", int),
-        kind=Kind(_typed(document, "kind", str)),
+        kind=kind,
         size=_size(document),
         mtime_ns=_typed(document, "mtime_ns", int),
         digest=_digest(document),
@@ -82,6 +85,19 @@ def decode_record(data: bytes) -> Record:
         replaces=_optional(document, "replaces", str),
         algorithm=algorithm,
     )
+
+
+def _encode_member(member: RecordMember) -> dict[str, Any]:
+    document: dict[str, Any] = {**json_name(member.path, "path"), "size": member.size, "digest": member.digest}
+    if member.kind is not MemberKind.FILE:
+        document["kind"] = member.kind.value
+    return document | (json_name(member.target, "target") if member.target else {})
+
+
+def _decode_member(document: Any) -> RecordMember:
+    kind = MemberKind(_typed(document, "kind", str)) if isinstance(document, dict) and "kind" in document else None
+    target = _name(document, "target") if kind is MemberKind.LINK else ""
+    return RecordMember(_path(document), _size(document), _digest(document), kind or MemberKind.FILE, target)
 
 
 def encode_receipt(receipt: Receipt) -> bytes:

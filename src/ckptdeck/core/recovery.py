@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import contextlib
 import os
+from dataclasses import replace
 
 from ckptdeck.core.announcement import finish_earlier
 from ckptdeck.core.checkpoint_set import SUBDIRECTORIES, CheckpointSet
-from ckptdeck.core.errors import Refused
 from ckptdeck.core.filesystem import is_there
 from ckptdeck.core.hashing import digest_descriptor, evidence_now, read_for_proof
 from ckptdeck.core.host import Host
@@ -21,12 +21,14 @@ from ckptdeck.core.plans.plan import PlanItem
 from ckptdeck.core.policy import Policy
 from ckptdeck.core.progress import Effort
 from ckptdeck.core.publish import receipt_for
-from ckptdeck.core.recheck import require_same
+from ckptdeck.core.recheck import moved_on, require_same
+from ckptdeck.core.recovery_tree import discard_tree, finish_tree
 from ckptdeck.core.removal import quarantine
-from ckptdeck.core.safe_text import visible
-from ckptdeck.core.sighting import Record, Volume
+from ckptdeck.core.sighting import Record, Stamp, Volume
 from ckptdeck.core.small_file import SUFFIX
+from ckptdeck.core.staging import staging_path
 from ckptdeck.core.states import Evidence
+from ckptdeck.core.unit import OddThing, Unit, look_at, unit_of_record
 from ckptdeck.core.verify import receipt_of
 from ckptdeck.core.volume import fsync_directory, in_memory, rename_into_place, sync_data, volume_of
 
@@ -39,6 +41,8 @@ def finish(host: Host, target: CheckpointSet, item: PlanItem, policy: Policy, ef
     manifest = Manifest(host.fs, target, pid=host.pid)
     volume = volume_of(host.fs, target.root)
     match item.details.get("mode"):
+        case "tree":
+            return finish_tree(host, target, manifest, volume, item, policy, effort)
         case "roll-forward":
             return _roll_forward(host, target, manifest, volume, item, policy, effort)
         case "linked-part":
@@ -54,6 +58,9 @@ def discard(host: Host, target: CheckpointSet, item: PlanItem, policy: Policy) -
     if item.details.get("mode") == "next-record":
         _drop_orphan(host, target, manifest, item, policy)
         return "withdrew the announcement of data that never came"
+    if item.details.get("mode") == "tree":
+        discard_tree(host, target, manifest, item, policy)
+        return "removed what was staged of it"
     part = _claim(host, target, item, policy)
     try:
         # The announcement may be of an earlier publish whose rename had happened: then it becomes the record.
@@ -100,7 +107,7 @@ def _roll_forward(
         final = target.path_of(item.name)
         replaces = _may_replace(host, target, volume, announced, item, effort)
         if replaces is None:
-            aside = os.path.basename(part.path)
+            aside = Unit(target.root, os.path.basename(part.path))
             entry = quarantine(
                 host, target, volume, aside, inode=part.inode, reason="its name is taken by another file"
             )
@@ -123,19 +130,19 @@ def _announced(manifest: Manifest, item: PlanItem) -> Record:
     try:
         announced = manifest.next_record(item.name)
     except ValueError as error:
-        raise _moved_on(item, f"its next record is damaged: {error}") from None
+        raise moved_on(item, f"its next record is damaged: {error}") from None
     if announced is None:
-        raise _moved_on(item, "its next record is gone")
+        raise moved_on(item, "its next record is gone")
     return announced
 
 
 def _claim(host: Host, target: CheckpointSet, item: PlanItem, policy: Policy) -> Part:
     """The part, flocked, if it is the planned one. Raises InUse while its writer lives, Refused otherwise."""
-    path = target.path_of(item.details.get("part", part_name(item.name)))
-    require_same(host, path, item.stamps, item.inode)
-    part = claim_part(host, path, volume_of(host.fs, target.root), minimum_age=policy.min_age)
+    unit = Unit(target.root, item.details.get("part", part_name(item.name)))
+    require_same(host, unit, _as_file(item.stamps), item.inode)
+    part = claim_part(host, unit.path, volume_of(host.fs, target.root), minimum_age=policy.min_age)
     if part is None:
-        raise _moved_on(item, "its part is gone")
+        raise moved_on(item, "its part is gone")
     return part
 
 
@@ -157,17 +164,17 @@ def _prove_part(host: Host, part: Part, volume: Volume, announced: Record, item:
         )
         if found == announced.digest:
             return evidence
-    raise _moved_on(item, "its part does not hold the announced bytes")
+    raise moved_on(item, "its part does not hold the announced bytes")
 
 
 def _may_replace(
     host: Host, target: CheckpointSet, volume: Volume, announced: Record, item: PlanItem, effort: Effort
 ) -> bool | None:
     """False: the name is free. True: it holds exactly what may be replaced. None: it holds something else."""
-    path = target.path_of(item.name)
-    if not is_there(host.fs, path):
+    unit = Unit(target.root, item.name)
+    if not is_there(host.fs, unit.path):
         return False
-    reading = read_for_proof(host, path, volume, name=item.name, side=item.side, effort=effort)
+    reading = read_for_proof(host, unit, volume, side=item.side, effort=effort)
     return True if reading.digest in (announced.replaces, announced.digest) else None
 
 
@@ -189,10 +196,10 @@ def _finish_record(
 ) -> str:
     """The rename had happened, the record had not: the file itself decides."""
     announced = _announced(manifest, item)
-    path = target.path_of(item.name)
-    require_same(host, path, item.stamps, item.inode)
+    unit = unit_of_record(target.root, announced)
+    require_same(host, unit, item.stamps, item.inode)
     _require_no_part(host, target, item)
-    reading = read_for_proof(host, path, volume, name=item.name, side=item.side, effort=effort)
+    reading = read_for_proof(host, unit, volume, side=item.side, effort=effort)
     if reading.digest == announced.digest:
         manifest.promote_next_record(item.name)
         manifest.write_receipt(receipt_of(host, target, announced, reading))
@@ -205,29 +212,25 @@ def _finish_record(
         _require_no_part(host, target, item)
         manifest.drop_next_record(item.name)
         return "the old one is still there: withdrew the announcement"
-    raise _moved_on(item, "it is neither what was recorded nor what was announced")
+    raise moved_on(item, "it is neither what was recorded nor what was announced")
 
 
 def _drop_orphan(host: Host, target: CheckpointSet, manifest: Manifest, item: PlanItem, policy: Policy) -> None:
     announced = _announced(manifest, item)
     _require_no_part(host, target, item)
     if host.clock.now() - announced.recorded_at < policy.min_age:
-        raise _moved_on(item, "its announcement is younger than the age guard")
-    with contextlib.suppress(FileNotFoundError):
-        if host.fs.lstat(target.path_of(item.name)).st_size == announced.size:
-            raise _moved_on(item, "its file has come")
+        raise moved_on(item, "its announcement is younger than the age guard")
+    with contextlib.suppress(FileNotFoundError, OddThing):
+        if look_at(host.fs, unit_of_record(target.root, announced)).size == announced.size:
+            raise moved_on(item, "its data has come")
     manifest.drop_next_record(item.name)
 
 
 def _require_no_part(host: Host, target: CheckpointSet, item: PlanItem) -> None:
-    if is_there(host.fs, target.path_of(part_name(item.name))):
-        raise _moved_on(item, "a part for it has appeared")
+    if is_there(host.fs, target.path_of(part_name(item.name))) or is_there(host.fs, staging_path(target, item.name)):
+        raise moved_on(item, "a part for it has appeared")
 
 
-def _moved_on(item: PlanItem, how: str) -> Refused:
-    return Refused(
-        f"{visible(item.name)} on the {item.side} is not what the plan saw: {how}",
-        guard="changed-since-plan",
-        why="Recovery touches only what it understands",
-        next_step="Look again and plan anew",
-    )
+def _as_file(stamps: tuple[Stamp, ...]) -> tuple[Stamp, ...]:
+    """A part's stamp names the part; of a file that is looked at the path is ""."""
+    return tuple(replace(stamp, path="") for stamp in stamps)

@@ -6,36 +6,28 @@ alone; a listing that fails is a condition of the side, and then nothing is call
 
 from __future__ import annotations
 
-import errno
 import os
 import stat
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from ckptdeck.core.bookkeeping import list_quarantine, read_records_of_lost_root
 from ckptdeck.core.checkpoint_set import CheckpointSet
-from ckptdeck.core.closer_look import (
-    identity_of,
-    is_same,
-    may_be_written,
-    moved_since,
-    needs_probe,
-    with_structure,
-    with_trace,
-)
+from ckptdeck.core.closer_look import may_be_written, moved_since, needs_probe, with_structure, with_traces
 from ckptdeck.core.errors import describe_os_error
-from ckptdeck.core.filesystem import DirectoryEntry
 from ckptdeck.core.flight import UNTRACED, Flight, Trace, find_traces, flight_in_place, judge_flight
-from ckptdeck.core.hashing import member_of
+from ckptdeck.core.gathering import Found, Gathering, as_recorded
 from ckptdeck.core.host import Host
 from ckptdeck.core.listing import list_set
-from ckptdeck.core.manifest import RECORD, ManifestContents, store_name
+from ckptdeck.core.manifest import ManifestContents
 from ckptdeck.core.naming import FOREIGN_FAMILY, NameReading, NameRole, part_name, read_name
-from ckptdeck.core.pointers import POINTER_LIMIT, read_pointers
+from ckptdeck.core.pointers import read_pointers
 from ckptdeck.core.policy import Policy
 from ckptdeck.core.safe_text import visible
 from ckptdeck.core.siblings import Siblings
 from ckptdeck.core.sighting import InFlight, Inventory, Member, Quarantined, Sighting, Warning
+from ckptdeck.core.staged_look import StagedLook, look_at_staged, size_of_tree
 from ckptdeck.core.states import Condition, Kind
+from ckptdeck.core.unit import member_of
 from ckptdeck.core.volume import volume_of
 
 _FOREIGN = NameReading(NameRole.FOREIGN, FOREIGN_FAMILY)
@@ -84,18 +76,6 @@ def _unreadable(host: Host, checkpoint_set: CheckpointSet, bare: Inventory, prev
     return replace(bare, sightings=tuple(replace(sighting, error=why) for sighting in known.values()))
 
 
-@dataclass(slots=True)
-class _Found:
-    """A listing, sorted by what the names stand for."""
-
-    finals: dict[str, tuple[DirectoryEntry, NameReading]] = field(default_factory=dict)
-    same: dict[str, Sighting] = field(default_factory=dict)
-    """Unchanged in every respect since the look before."""
-    flights: list[tuple[DirectoryEntry, os.stat_result, NameReading]] = field(default_factory=list)
-    pointers: list[str] = field(default_factory=list)
-    links: dict[str, str] = field(default_factory=dict)
-
-
 class _Scan:
     def __init__(
         self, host: Host, checkpoint_set: CheckpointSet, policy: Policy, previous: Inventory | None, bare: Inventory
@@ -122,31 +102,36 @@ class _Scan:
         listing = list_set(self._fs, self._set, self._now, self._previous)
         self._contents = listing.contents
         self._damaged = self._damage()
-        found = self._sort_out(listing.entries)
-        steps = {name: reading.step for name, (_, reading) in found.finals.items()}
-        steps.update((name, sighting.step) for name, sighting in found.same.items())
+        gathering = Gathering(self._fs, self._set, self._policy, self._contents, self._damaged, self._before)
+        found = gathering.sort_out(listing.entries)
+        steps = {sighting.name: sighting.step for sighting in (*found.same.values(), *found.fresh)}
         pointed_at, warnings = read_pointers(self._fs, root, found.pointers, found.links, steps)
         self._warnings += warnings
-        fresh = [self._sighting(entry, reading, found.links) for entry, reading in found.finals.values()]
-        fresh = self._closer_look(fresh, found)
+        fresh = self._closer_look(found)
         sightings = [
-            sighting
-            if sighting.pointed_at_by == pointed_at.get(sighting.name)
-            else replace(sighting, pointed_at_by=pointed_at.get(sighting.name))
+            _beside(sighting, pointed_at.get(sighting.name), found.unfinished.get(sighting.name))
             for sighting in (*found.same.values(), *fresh)
         ]
-        siblings = Siblings(sightings) if found.flights or any(s.held or s.moved for s in fresh) else Siblings(())
+        staged = self._staged()
+        in_work = found.flights or staged or any(s.held or s.moved for s in fresh)
+        siblings = Siblings(sightings) if in_work else Siblings(())
         local = volume.fs_class == "local"
-        names = {entry.name for entry in listing.entries}
+        names = {entry.name for entry in listing.entries} | {sighting.name for sighting in sightings}
         missing = (self._missing(name, listings) for name, listings in listing.missing.items())
         return replace(
             self._bare,
             volume=volume,
             sightings=(*sightings, *missing),
-            in_flight=(*self._unfinished(found, siblings, local), *self._in_place(fresh, siblings)),
+            in_flight=(
+                *self._unfinished(found, siblings, local),
+                *(self._judge_staged(tree, siblings, local) for tree in staged),
+                *self._in_place(fresh, siblings),
+            ),
             quarantine=self._quarantine(),
             orphan_next=tuple(
-                name for name in self._contents.next_records if name not in names and part_name(name) not in names
+                name
+                for name in self._contents.next_records
+                if name not in names and part_name(name) not in names and all(tree.target != name for tree in staged)
             ),
             warnings=tuple(self._warnings),
             read=listing.books,
@@ -165,7 +150,7 @@ class _Scan:
 
     def _missing(self, name: str, listings: int) -> Sighting:
         record = self._contents.records[name]
-        reading = _recorded(read_name(name, record.kind is Kind.DIRECTORY, self._policy), record.step)
+        reading = as_recorded(read_name(name, record.kind is Kind.DIRECTORY, self._policy), record)
         return Sighting(
             name=name,
             step=reading.step,
@@ -179,135 +164,53 @@ class _Scan:
             seen_missing=listings,
         )
 
-    def _sort_out(self, entries: list[DirectoryEntry]) -> _Found:
-        found = _Found()
-        for entry in entries:
-            name, status = entry.name, entry.stat
-            unchanged = self._unchanged(entry)
-            if unchanged is not None:
-                found.same[name] = unchanged
-                continue
-            reading = self._read_name(entry)
-            if status is not None and stat.S_ISLNK(status.st_mode) and reading.role is not NameRole.IN_FLIGHT:
-                found.links[name] = self._link_target(name)
-            if reading.role is NameRole.IN_FLIGHT:
-                if status is not None:
-                    found.flights.append((entry, status, reading))
-            elif reading.role is NameRole.POINTER:
-                if name not in found.links:
-                    found.pointers.append(name)
-            elif reading.role not in (NameRole.OURS, NameRole.MARKER):
-                found.finals[name] = (entry, reading)
-        return found
-
-    def _link_target(self, name: str) -> str:
-        try:
-            return self._fs.read_link(self._set.path_of(name))
-        except OSError:
-            return ""  # gone or replaced just now: it was a link, and links are not followed anyway
-
-    def _read_name(self, entry: DirectoryEntry) -> NameReading:
-        """What the name stands for. A recorded name is a checkpoint whatever it looks like."""
-        name, status = entry.name, entry.stat
-        reading = read_name(name, status is not None and stat.S_ISDIR(status.st_mode), self._policy)
-        record = self._contents.records.get(name) or self._contents.next_records.get(name)
-        if record is not None:
-            return _recorded(reading, record.step)
-        if status is None or reading.role in (NameRole.OURS, NameRole.MARKER):
-            return reading
-        if not (stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode) or stat.S_ISLNK(status.st_mode)):
-            return _FOREIGN
-        if reading.role is NameRole.POINTER and stat.S_ISREG(status.st_mode) and status.st_size > POINTER_LIMIT:
-            return NameReading(NameRole.ROLLING, "single-file")
-        return reading
-
-    def _unchanged(self, entry: DirectoryEntry) -> Sighting | None:
-        before = self._before.get(entry.name)
-        if before is None or before.identity is None or entry.stat is None or self._damaged:
-            return None
-        contents, name = self._contents, entry.name
-        at_rest = not (before.held or before.moved or before.error is not None or before.link is not None)
-        if (
-            at_rest
-            and is_same(before.identity, entry.stat)
-            and before.record is contents.records.get(name)
-            and before.receipt is contents.receipts.get(name)
-            and before.next_record is contents.next_records.get(name)
-            and before.pinned == contents.pins.get(name)
-        ):
-            return before
-        return None
-
     # --- finals
 
-    def _sighting(self, entry: DirectoryEntry, reading: NameReading, links: dict[str, str]) -> Sighting:
-        name, status, contents = entry.name, entry.stat, self._contents
-        before = self._before.get(name)
-        identity = None
-        if status is not None:
-            known = before.identity if before is not None else None
-            identity = known if known is not None and is_same(known, status) else identity_of(status)
-        same = before is not None and identity is not None and before.identity is identity
-        return Sighting(
-            name=name,
-            step=reading.step,
-            kind=Kind.DIRECTORY if status is not None and stat.S_ISDIR(status.st_mode) else Kind.FILE,
-            family=FOREIGN_FAMILY if reading.role is NameRole.FOREIGN else reading.family,
-            rolling=reading.step is None,
-            identity=identity,
-            record=contents.records.get(name),
-            next_record=contents.next_records.get(name),
-            receipt=contents.receipts.get(name),
-            structure=before.structure if same and before is not None else None,
-            pinned=contents.pins.get(name),
-            link=links.get(name),
-            error=self._error(entry),
-        )
-
-    def _error(self, entry: DirectoryEntry) -> str | None:
-        if entry.stat is None:
-            code = entry.error or errno.EIO
-            return describe_os_error(OSError(code, os.strerror(code)), self._set.path_of(entry.name))
-        damage = self._damaged.get(store_name(entry.name) + RECORD) if self._damaged else None
-        if damage is None:
-            return None
-        return f"its record is damaged ({damage}); move the record away, then `ckptdeck adopt` writes a new one"
-
-    def _closer_look(self, fresh: list[Sighting], found: _Found) -> list[Sighting]:
+    def _closer_look(self, found: Found) -> list[Sighting]:
         """Asks who writes, once for all, and lets formats speak where nothing else can."""
-        fresh = [replace(s, moved=True) if moved_since(s, self._before.get(s.name)) else s for s in fresh]
-        asked = {
-            s.name: s.identity.members[0]
+        fresh = [replace(s, moved=True) if moved_since(s, self._before.get(s.name)) else s for s in found.fresh]
+        asked = {s.name: may_be_written(s, self._before.get(s.name), self._now, self._policy.min_age) for s in fresh}
+        files = [
+            (os.path.join(self._base(s), member.path) if member.path else self._set.path_of(s.name), member)
             for s in fresh
-            if s.identity is not None and may_be_written(s, self._before.get(s.name), self._now, self._policy.min_age)
-        }
-        parts = {
-            entry.name: member_of("", status) for entry, status, _ in found.flights if stat.S_ISREG(status.st_mode)
-        }
-        self._traces = find_traces(self._host, ((self._set.path_of(n), m) for n, m in (asked | parts).items()))
-        fresh = [with_trace(s, self._trace(asked[s.name])) if s.name in asked else s for s in fresh]
-        return [
-            with_structure(self._fs, self._set.path_of(s.name), s) if needs_probe(s, self._set.role) else s
-            for s in fresh
+            for member in asked[s.name]
         ]
+        parts = [
+            (self._set.path_of(entry.name), member_of("", status))
+            for entry, status, _ in found.flights
+            if stat.S_ISREG(status.st_mode)
+        ]
+        self._traces = find_traces(self._host, (*files, *parts))
+        fresh = [with_traces(s, [self._trace(member) for member in asked[s.name]]) for s in fresh]
+        root, role = self._set.root, self._set.role
+        return [with_structure(self._fs, root, s) if needs_probe(s, role) else s for s in fresh]
+
+    def _base(self, sighting: Sighting) -> str:
+        return self._set.root if sighting.kind is Kind.GROUP else self._set.path_of(sighting.name)
 
     def _trace(self, member: Member) -> Trace:
         return self._traces.get((member.device, member.inode), UNTRACED)
 
-    def _unfinished(self, found: _Found, siblings: Siblings, local: bool) -> list[InFlight]:
+    def _unfinished(self, found: Found, siblings: Siblings, local: bool) -> list[InFlight]:
         by_part = {part_name(name): name for name in self._contents.next_records}
-        finals = {name: entry.stat.st_ino for name, (entry, _) in found.finals.items() if entry.stat is not None}
-        finals.update((n, s.identity.members[0].inode) for n, s in found.same.items() if s.identity is not None)
+        finals = {
+            s.name: s.identity.node[1]
+            for s in (*found.same.values(), *found.fresh)
+            if s.identity is not None and s.identity.node is not None
+        }
         flights = []
         for entry, status, reading in found.flights:
-            member = member_of("", status)
+            is_directory = stat.S_ISDIR(status.st_mode)
+            member = size_of_tree(self._fs, self._set.path_of(entry.name), status) if is_directory else None
+            member = member or member_of("", status)
             target = reading.target or by_part.get(entry.name, "")
             following = self._contents.next_records.get(target) if reading.ours else None
             flight = Flight(
                 name=entry.name,
                 target=target,
                 step=following.step if reading.step is None and following is not None else reading.step,
-                ours=reading.ours,
+                ours=reading.ours and not is_directory,
+                kind=Kind.DIRECTORY if is_directory else Kind.FILE,
                 member=member,
                 trace=self._trace(member) if stat.S_ISREG(status.st_mode) else UNTRACED,
                 next_record=following,
@@ -318,6 +221,32 @@ class _Scan:
             )
             flights.append(judge_flight(flight, local=local, now=self._now, min_age=self._policy.min_age))
         return flights
+
+    def _staged(self) -> list[StagedLook]:
+        try:
+            return look_at_staged(self._host, self._set, self._contents)
+        except OSError as error:
+            self._warnings.append(Warning("staging", describe_os_error(error, self._set.control_path("staging"))))
+            return []
+
+    def _judge_staged(self, tree: StagedLook, siblings: Siblings, local: bool) -> InFlight:
+        following = self._contents.next_records.get(tree.target)
+        flight = Flight(
+            name=tree.name,
+            target=tree.target,
+            step=following.step if following is not None else read_name(tree.target, True, self._policy).step,
+            ours=True,
+            member=tree.member,
+            trace=tree.trace,
+            next_record=following,
+            usual_size=siblings.usual_size(tree.target),
+            same_as_final=False,
+            previous=self._flights_before.get(tree.name),
+            elapsed=self._elapsed,
+            kind=following.kind if following is not None else Kind.DIRECTORY,
+            staged=True,
+        )
+        return judge_flight(flight, local=local, now=self._now, min_age=self._policy.min_age)
 
     def _in_place(self, fresh: list[Sighting], siblings: Siblings) -> list[InFlight]:
         written = (s for s in fresh if s.held or s.moved)
@@ -336,8 +265,8 @@ class _Scan:
             return ()
 
 
-def _recorded(reading: NameReading, step: int | None) -> NameReading:
-    """A recorded name: its step from the record, else from the name; its family from the name, if it has one."""
-    family = reading.family if reading.role in (NameRole.CHECKPOINT, NameRole.ROLLING) else "recorded"
-    step = step if step is not None else reading.step
-    return NameReading(NameRole.CHECKPOINT if step is not None else NameRole.ROLLING, family, step)
+def _beside(sighting: Sighting, pointer: str | None, mark: str | None) -> Sighting:
+    """With what other names say of it."""
+    if (sighting.pointed_at_by, sighting.unfinished) == (pointer, mark):
+        return sighting
+    return replace(sighting, pointed_at_by=pointer, unfinished=mark)

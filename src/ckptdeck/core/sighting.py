@@ -42,6 +42,9 @@ class Identity:
     """Every member's stat: a receipt or a plan holds only while this stands still."""
 
     members: tuple[Member, ...]
+    """In the order of their paths."""
+    directory: Member | None = field(default=None, compare=False)
+    """Of a directory: its own stat, which a rename moves and which is no part of its content."""
 
     @property
     def size(self) -> int:
@@ -49,7 +52,24 @@ class Identity:
 
     @property
     def mtime_ns(self) -> int:
-        return max(member.mtime_ns for member in self.members)
+        """Of the file written last; of an empty directory its own."""
+        times = [member.mtime_ns for member in self.files]
+        if times:
+            return max(times)
+        return self.directory.mtime_ns if self.directory is not None else 0
+
+    @property
+    def files(self) -> tuple[Member, ...]:
+        return tuple(member for member in self.members if member.kind is MemberKind.FILE)
+
+    @property
+    def node(self) -> tuple[int, int] | None:
+        """(device, inode) of what has the name; None for a group, which is several names."""
+        if self.directory is not None:
+            return self.directory.device, self.directory.inode
+        if len(self.members) == 1 and not self.members[0].path:
+            return self.members[0].device, self.members[0].inode
+        return None
 
     @property
     def stamps(self) -> tuple[Stamp, ...]:
@@ -69,11 +89,14 @@ class Stamp:
 
 @dataclass(frozen=True, slots=True)
 class RecordMember:
-    """One file of a recorded checkpoint. `digest` is the lower-case hex xxh3_128 of its bytes."""
+    """One file of a recorded checkpoint. `digest` is the lower-case hex xxh3_128 of its bytes, of a link's target."""
 
     path: str
     size: int
     digest: str
+    kind: MemberKind = MemberKind.FILE
+    target: str = ""
+    """Of a link."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,6 +195,8 @@ class Sighting:
     """The pin's reason, "" for none given; None when not pinned."""
     link: str | None = None
     """Target, when the name is a symbolic link."""
+    unfinished: str | None = None
+    """A marker beside it that says it is being written or removed (NeMo's `<name>-unfinished`)."""
     pointed_at_by: str | None = None
     """The pointer file or link that names this checkpoint."""
     error: str | None = None
@@ -200,6 +225,11 @@ class InFlight:
     """Named by our own publish, so its flock tells whether it lives."""
     final_name: bool = False
     """Written directly under a final name (`unsafe-write`)."""
+    kind: Kind = Kind.FILE
+    staged: bool = False
+    """A tree in the control directory's staging place; its path is not in the set."""
+    announced: bool = False
+    """A next record speaks of it."""
 
 
 @dataclass(frozen=True, slots=True)

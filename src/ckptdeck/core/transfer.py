@@ -10,36 +10,41 @@ import contextlib
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
-
-import xxhash
+from typing import Protocol
 
 from ckptdeck.core.adoption import record_in_place
 from ckptdeck.core.amounts import size_text
 from ckptdeck.core.checkpoint_set import CheckpointSet
-from ckptdeck.core.errors import Cancelled, CkptdeckError, ContentMismatch, NoSpace, RottenSource, SourceChanged
-from ckptdeck.core.filesystem import opened
-from ckptdeck.core.hashing import CHUNK, DROP_WINDOW, Reading, drop_pages, evidence_now, member_of, require_still
+from ckptdeck.core.comparison import compare_members
+from ckptdeck.core.errors import Cancelled, ContentMismatch, NoSpace, RottenSource
+from ckptdeck.core.hashing import Reading, Share, require_still
 from ckptdeck.core.host import Host
 from ckptdeck.core.manifest import Manifest
 from ckptdeck.core.naming import part_name
-from ckptdeck.core.part import Part, claim_part, open_part
 from ckptdeck.core.plans.plan import PlanItem
 from ckptdeck.core.policy import Policy
-from ckptdeck.core.progress import Effort, Pacer, Progress
-from ckptdeck.core.publish import Intent, Published, Settled, name_part, settle
-from ckptdeck.core.recheck import require_source
+from ckptdeck.core.pour import open_source, pour, staged_part
+from ckptdeck.core.progress import Effort
+from ckptdeck.core.publish import Intent, Nameable, Published, Settled, name_part, settle
+from ckptdeck.core.recheck import require_source, unit_of
 from ckptdeck.core.safe_text import visible
-from ckptdeck.core.sighting import Record, Volume
-from ckptdeck.core.states import Evidence, Origin, Role
+from ckptdeck.core.sighting import Identity, Record, RecordMember, Volume
+from ckptdeck.core.states import Kind, Origin, Role
+from ckptdeck.core.transfer_tree import copy_tree, tree_for
+from ckptdeck.core.unit import Unit, unit_digest
 from ckptdeck.core.verify import known_records, receipt_of, write_bad_receipt
-from ckptdeck.core.volume import fsync_directory, in_memory, sync_data, volume_of
+from ckptdeck.core.volume import fsync_directory, volume_of
+
+
+class _Stage(Nameable, Protocol):
+    def discard(self) -> None: ...
 
 
 @dataclass(slots=True)
 class Staged:
     """A proven copy that has no name yet."""
 
-    part: Part
+    part: Nameable
     settled: Settled
     intent: Intent
     volume: Volume
@@ -52,81 +57,129 @@ class Staged:
         return result
 
 
+@dataclass(frozen=True, slots=True)
+class _Copying:
+    """One copy under way: from where, to where, and how far the source is proven already."""
+
+    host: Host
+    source: CheckpointSet
+    target: CheckpointSet
+    item: PlanItem
+    policy: Policy
+    effort: Effort
+    unit: Unit
+    before: Identity
+    trusted: bool
+    """A receipt stands: the source need not be proven by this read."""
+
+
 @contextlib.contextmanager
 def staged_copy(
     host: Host, source: CheckpointSet, target: CheckpointSet, item: PlanItem, policy: Policy, effort: Effort
 ) -> Iterator[Staged]:
     """Stages and proves a copy of `item` on `target`; the block gives it its name, or it is discarded.
 
-    Cancelled, or killed, it leaves a part that the next run continues. Raises SourceChanged, RottenSource,
+    Cancelled, or killed, it leaves what is staged, and the next run continues it. Raises SourceChanged, RottenSource,
     ContentMismatch (the device returned other bytes), NoSpace, Refused, OSError.
     """
-    name = item.name
     volume = volume_of(host.fs, target.root)
     _require_room(volume, item, policy)
-    with _open_source(host, source, item) as source_file:
-        part = _part_for(host, target, volume, name, source_file, policy)
-        try:
-            reading = _pour(host, source_file, part, volume, name, effort)
-            record = _judge_source(host, source, name, reading, source_file)
-            intent = Intent(
-                name=name,
-                origin=Origin.MIRRORED if target.role is Role.MIRROR else Origin.RESTORED,
-                step=record.step if record is not None else item.step,
-                metrics=dict(record.metrics) if record is not None else {},
-                readback=policy.readback,
-                mode=source_file.before.st_mode & 0o7777,
-                mtime_ns=reading.member.mtime_ns,
-                must_record=True,
+    unit = unit_of(source, item)
+    before = require_source(host, unit, item)
+    trusted = _stands(host, source, item)
+    copying = _Copying(host, source, target, item, policy, effort, unit, before, trusted)
+    copy = _copy_file if item.kind is Kind.FILE else _copy_tree
+    with copy(copying, volume) as (stage, reading, settled, intent, record):
+        if settled.record.digest != reading.digest:
+            raise ContentMismatch(
+                f"The staged copy of {visible(item.name)} holds other bytes than were read",
+                next_step="It was not given its final name; check the target's disk",
             )
-            settled = settle(host, target, volume, part, intent, effort)
-            if settled.record.digest != reading.digest:
-                raise ContentMismatch(
-                    f"The staged copy of {visible(name)} holds other bytes than were read",
-                    next_step="It was not given its final name; check the target's disk",
-                )
-            if record is None:
-                record_in_place(host, source, item, reading)
-            yield Staged(part, settled, intent, volume, target)
-        except Cancelled:
-            part.leave()
-            raise
-        finally:
-            part.discard()
+        if record is None:
+            record_in_place(host, source, item, reading)
+        yield Staged(stage, settled, intent, volume, target)
 
 
-# --- the source
-
-
-@dataclass(frozen=True, slots=True)
-class _Source:
-    fd: int
-    path: str
-    before: os.stat_result
-    evidence: Evidence
-    trusted: bool
-    """A receipt stands already: it need not be proven by this read, and its hot pages stay hot."""
-    drop: bool
-    side: Role
+_Copied = tuple[Nameable, Reading, Settled, Intent, Record | None]
 
 
 @contextlib.contextmanager
-def _open_source(host: Host, source: CheckpointSet, item: PlanItem) -> Iterator[_Source]:
-    path = source.path_of(item.name)
-    require_source(host, path, item)
-    volume = volume_of(host.fs, source.root)
-    trusted = _stands(host, source, item)
-    with opened(host.fs, path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK) as fd:
-        before = host.fs.fstat(fd)
-        evidence = Evidence.CACHE
-        if not trusted:
-            if not volume.read_only:
-                sync_data(host.fs, fd, path)
-                fsync_directory(host.fs, source.root, volume)
-            evidence = evidence_now(host.fs, fd, before.st_size, volume)
-        drop = not in_memory(volume) and not trusted
-        yield _Source(fd, path, before, evidence, trusted, drop, source.role)
-        require_still(host.fs, fd, path, before)
+def _copy_file(copying: _Copying, volume: Volume) -> Iterator[_Copied]:
+    host, item, effort = copying.host, copying.item, copying.effort
+    member = copying.before.members[0]
+    with _source_volume(copying) as from_volume:
+        with open_source(host, copying.unit.path, member, from_volume, trusted=copying.trusted) as file:
+            path = os.path.join(copying.target.root, part_name(item.name))
+            part = staged_part(host, path, volume, file, minimum_age=copying.policy.min_age)
+            with _discarded_unless_cancelled(part):
+                share = Share(0, member.size)
+                digest = pour(host, file, part, volume, name=item.name, side=item.side, effort=effort, share=share)
+                require_still(host.fs, copying.unit, copying.before)
+                members = (RecordMember("", member.size, digest),)
+                reading = Reading(digest, members, copying.before, file.evidence)
+                record = _judge_source(copying, reading)
+                intent = _intent(copying, record, mode=member.mode, mtime_ns=member.mtime_ns)
+                settled = settle(host, copying.target, volume, part, intent, effort)
+                yield part, reading, settled, intent, record
+
+
+@contextlib.contextmanager
+def _copy_tree(copying: _Copying, volume: Volume) -> Iterator[_Copied]:
+    host, item, before = copying.host, copying.item, copying.before
+    tree = tree_for(host, copying.target, item.name, item.kind, volume, before, minimum_age=copying.policy.min_age)
+    with _discarded_unless_cancelled(tree), _source_volume(copying) as from_volume:
+        copied = copy_tree(
+            host,
+            copying.unit,
+            before,
+            from_volume,
+            tree,
+            volume,
+            trusted=copying.trusted,
+            side=item.side,
+            readback=copying.policy.readback,
+            minimum_age=copying.policy.min_age,
+            effort=copying.effort,
+        )
+        require_still(host.fs, copying.unit, before)
+        reading = Reading(unit_digest(copied.members), copied.members, before, copied.evidence)
+        record = _judge_source(copying, reading)
+        intent = _intent(copying, record)
+        settled = copied.settle(host, copying.target, volume, tree, intent, copying.effort)
+        yield tree, reading, settled, intent, record
+
+
+@contextlib.contextmanager
+def _discarded_unless_cancelled(stage: _Stage) -> Iterator[None]:
+    try:
+        yield
+    except Cancelled:
+        stage.leave()
+        raise
+    finally:
+        stage.discard()
+
+
+@contextlib.contextmanager
+def _source_volume(copying: _Copying) -> Iterator[Volume]:
+    """The source's volume; names of a source that is not proven yet are made durable before it is read."""
+    volume = volume_of(copying.host.fs, copying.source.root)
+    if not copying.trusted and not volume.read_only:
+        fsync_directory(copying.host.fs, copying.source.root, volume)
+    yield volume
+
+
+def _intent(copying: _Copying, record: Record | None, mode: int | None = None, mtime_ns: int | None = None) -> Intent:
+    return Intent(
+        name=copying.item.name,
+        origin=Origin.MIRRORED if copying.target.role is Role.MIRROR else Origin.RESTORED,
+        step=record.step if record is not None else copying.item.step,
+        metrics=dict(record.metrics) if record is not None else {},
+        readback=copying.policy.readback,
+        mode=mode,
+        mtime_ns=mtime_ns,
+        must_record=True,
+    )
 
 
 def _stands(host: Host, source: CheckpointSet, item: PlanItem) -> bool:
@@ -139,10 +192,9 @@ def _stands(host: Host, source: CheckpointSet, item: PlanItem) -> bool:
     return receipt is not None and receipt.good and receipt.evidence.outlives_boot and receipt.stamps == item.stamps
 
 
-def _judge_source(
-    host: Host, source: CheckpointSet, name: str, reading: Reading, source_file: _Source
-) -> Record | None:
+def _judge_source(copying: _Copying, reading: Reading) -> Record | None:
     """The source's record if it has one that fits; None for a candidate. Raises RottenSource."""
+    host, source, name = copying.host, copying.source, copying.item.name
     if source.control is None:
         return None
     manifest = Manifest(host.fs, source, pid=host.pid)
@@ -151,21 +203,20 @@ def _judge_source(
         return None
     match = next((record for record in records if record.digest == reading.digest), None)
     if match is None:
-        # Bad only if the records read just now are about the file that was read (2-core.md "Readers").
-        require_still(host.fs, source_file.fd, source_file.path, source_file.before)
+        # Bad only if the records read just now are about what was read (2-core.md "Readers").
+        require_still(host.fs, copying.unit, copying.before)
         write_bad_receipt(host, source, manifest, records[0], reading)
+        differences = compare_members(records[0].members, reading.members)
+        how = differences[0].text if differences else f"{reading.digest} for {records[0].digest}"
         raise RottenSource(
-            f"{visible(source.path_of(name))} is not what its record says: {reading.digest} for {records[0].digest}",
+            f"{visible(source.path_of(name))} is not what its record says: {how}",
             why=f"The {source.role} copy changed since it was recorded",
             next_step="Nothing was copied. `ckptdeck status` shows whether the other side still has the good one",
         )
-    if not source_file.trusted:
+    if not copying.trusted:
         with contextlib.suppress(OSError):  # a receipt is a by-product here; the copy is what was asked for
             manifest.write_receipt(receipt_of(host, source, match, reading))
     return match
-
-
-# --- the copy
 
 
 def _require_room(volume: Volume, item: PlanItem, policy: Policy) -> None:
@@ -177,72 +228,3 @@ def _require_room(volume: Volume, item: PlanItem, policy: Policy) -> None:
             f"{size_text(max(volume.free - headroom, 0))} are free beside the reserve of {size_text(headroom)}",
             next_step="Nothing was written. Free space there, or mirror fewer steps by name",
         )
-
-
-def _part_for(host: Host, target: CheckpointSet, volume: Volume, name: str, source: _Source, policy: Policy) -> Part:
-    """A part to write into: a leftover whose prefix is proven, else a new inode (R13)."""
-    leftover = claim_part(host, os.path.join(target.root, part_name(name)), volume, minimum_age=policy.min_age)
-    if leftover is not None:
-        size = host.fs.fstat(leftover.descriptor).st_size
-        state = _proven_prefix(host, leftover, volume, source, size)
-        if state is not None:
-            leftover.continue_from(size, state)
-            return leftover
-        leftover.discard()
-    return open_part(host, target.root, name, volume, minimum_age=policy.min_age)
-
-
-def _proven_prefix(host: Host, part: Part, volume: Volume, source: _Source, size: int) -> xxhash.xxh3_128 | None:
-    """The hash state behind `size` bytes if part and source agree on all of them, read from the device."""
-    if not 0 < size <= source.before.st_size:
-        return None
-    try:
-        sync_data(host.fs, part.descriptor, part.path)
-    except CkptdeckError:
-        return None  # final for this inode (R5): a new one is begun
-    if not evidence_now(host.fs, part.descriptor, size, volume).outlives_boot:
-        return None  # the cache would vouch for itself
-    state = xxhash.xxh3_128()
-    ours, theirs = memoryview(bytearray(CHUNK)), memoryview(bytearray(CHUNK))
-    done = 0
-    while done < size:
-        want = min(CHUNK, size - done)
-        count = host.fs.read_into(part.descriptor, ours[:want], done)
-        other = host.fs.read_into(source.fd, theirs[:want], done)
-        if count == 0 or count != other or ours[:count] != theirs[:count]:
-            return None
-        state.update(ours[:count])
-        done += count
-    return state
-
-
-def _pour(host: Host, source: _Source, part: Part, volume: Volume, name: str, effort: Effort) -> Reading:
-    """Reads, hashes and writes chunk by chunk; written pages are pushed out behind the cursor and not kept."""
-    buffer = memoryview(bytearray(CHUNK))
-    pacer = Pacer(host.clock, effort.bytes_per_second)
-    size = source.before.st_size
-    done = dropped = part.hashed
-    keep_cache = in_memory(volume)
-    part.seek(done)
-    while done < size:
-        effort.check()
-        count = host.fs.read_into(source.fd, buffer[: min(CHUNK, size - done)], done)
-        if count == 0:
-            break  # it became shorter: require_still says so
-        part.write(buffer[:count])
-        done += count
-        if done - dropped >= DROP_WINDOW:
-            if source.drop:
-                drop_pages(host.fs, source.fd, dropped, done - dropped)
-            if not keep_cache:
-                drop_pages(host.fs, part.descriptor, dropped, done - dropped)
-            dropped = done
-        effort.report(Progress("copy", name, source.side.other, done, size))
-        pacer.spend(count)
-    if source.drop:
-        drop_pages(host.fs, source.fd)
-    require_still(host.fs, source.fd, source.path, source.before)
-    digest = part.digest
-    if digest is None or done != size:
-        raise SourceChanged(f"Only {done} of {size} bytes of {visible(name)} could be read", next_step="Try again")
-    return Reading(digest, member_of("", source.before), source.evidence)

@@ -42,7 +42,7 @@ def align(primary: Side, mirror: Side | None) -> tuple[Step, ...]:
                 names.setdefault(checkpoint.name, (checkpoint.step, checkpoint.sighting.kind))
     flights = _flights(primary)
     for target, flight in flights.items():
-        names.setdefault(target, (flight.step, Kind.FILE))
+        names.setdefault(target, (flight.step, flight.kind))
     copies = [{checkpoint.name: checkpoint for checkpoint in side.checkpoints} for side in sides]
     steps = []
     for name, (step, kind) in names.items():

@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 from dataclasses import dataclass
 
+from ckptdeck.core.amounts import counted
 from ckptdeck.core.checkpoint_set import CheckpointSet
+from ckptdeck.core.comparison import compare_members
 from ckptdeck.core.errors import SourceChanged, from_os_error
 from ckptdeck.core.hashing import Reading, read_for_proof
 from ckptdeck.core.host import Host
@@ -13,8 +15,9 @@ from ckptdeck.core.manifest import Manifest
 from ckptdeck.core.progress import UNHURRIED, Effort
 from ckptdeck.core.publish import receipt_for
 from ckptdeck.core.safe_text import visible
-from ckptdeck.core.sighting import Member, Receipt, Record, Stamp
+from ckptdeck.core.sighting import Receipt, Record
 from ckptdeck.core.states import Role, State
+from ckptdeck.core.unit import unit_of_record
 from ckptdeck.core.volume import volume_of
 
 _LOOKS = 3
@@ -48,7 +51,7 @@ def verify_one(host: Host, checkpoint_set: CheckpointSet, name: str, effort: Eff
             if not expected:
                 return Verification(name, checkpoint_set.role, State.UNRECORDED, "no record to compare with", None, 0)
             with contextlib.suppress(SourceChanged):
-                outcome = _look(host, checkpoint_set, manifest, name, path, expected, effort)
+                outcome = _look(host, checkpoint_set, manifest, name, expected, effort)
                 if outcome is not None:
                     return outcome
     except FileNotFoundError:
@@ -75,10 +78,8 @@ def known_records(manifest: Manifest, name: str) -> tuple[Record, ...]:
 
 def receipt_of(host: Host, checkpoint_set: CheckpointSet, record: Record, reading: Reading) -> Receipt:
     """What this reading says about `record`, to be kept."""
-    member = reading.member
-    stamps = (Stamp("", member.size, member.mtime_ns, member.ctime_ns),)
     volume = volume_of(host.fs, checkpoint_set.root)
-    return receipt_for(host, record, stamps, reading.evidence, volume, digest=reading.digest)
+    return receipt_for(host, record, reading.identity.stamps, reading.evidence, volume, digest=reading.digest)
 
 
 def write_bad_receipt(
@@ -102,20 +103,20 @@ def _look(
     checkpoint_set: CheckpointSet,
     manifest: Manifest,
     name: str,
-    path: str,
     expected: tuple[Record, ...],
     effort: Effort,
 ) -> Verification | None:
     """One reading; None when a record changed meanwhile and it must be looked at again."""
     side = checkpoint_set.role
-    reading = read_for_proof(host, path, volume_of(host.fs, checkpoint_set.root), name=name, side=side, effort=effort)
-    size = reading.member.size
+    unit = unit_of_record(checkpoint_set.root, expected[0])
+    reading = read_for_proof(host, unit, volume_of(host.fs, checkpoint_set.root), side=side, effort=effort)
+    size = reading.identity.size
     match = next((record for record in expected if record.digest == reading.digest), None)
     if match is None:
         if known_records(manifest, name) != expected:
             return None
         bad = write_bad_receipt(host, checkpoint_set, manifest, expected[0], reading)
-        state, reason = _how_bad(side, expected[0], reading.member, reading.digest)
+        state, reason = _how_bad(side, expected[0], reading)
         return Verification(name, side, state, reason, bad, size)
     if match is not expected[0] or manifest.record(name) != match:
         return Verification(name, side, State.SIZE_ONLY, "matches the record of a publish under way", None, size)
@@ -131,11 +132,12 @@ def _look(
     return Verification(name, side, State.VERIFIED, f"hash matches the record ({receipt.evidence})", receipt, size)
 
 
-def _how_bad(side: Role, record: Record, member: Member, digest: str) -> tuple[State, str]:
-    if side is Role.PRIMARY and member.mtime_ns != record.mtime_ns:
+def _how_bad(side: Role, record: Record, reading: Reading) -> tuple[State, str]:
+    differences = compare_members(record.members, reading.members)
+    if not differences:
+        return State.CORRUPT, "its record contradicts itself: every file fits and their digest does not"
+    worst = differences[0]
+    if side is Role.PRIMARY and reading.identity.mtime_ns != record.mtime_ns and worst.state is not State.INCOMPLETE:
         return State.CHANGED, "other content and another mtime than recorded: the trainer wrote it again"
-    if member.size < record.size:
-        return State.TRUNCATED, f"{member.size} of {record.size} bytes, {record.size - member.size} are missing"
-    if member.size > record.size:
-        return State.CORRUPT, f"{member.size - record.size} bytes more than the {record.size} recorded"
-    return State.CORRUPT, f"the size fits and the content does not: {digest} for {record.digest}"
+    more = len(differences) - 1
+    return worst.state, worst.text + (f"; {counted(more, 'other file')} differ too" if more else "")

@@ -136,6 +136,20 @@ def rename_into_place(
             host.clock.sleep(delay)
 
 
+def exchange_directories(host: Host, staged: str, final: str) -> bool:
+    """Lets a staged directory and the one it replaces change places in one step.
+
+    False where the file system cannot (a directory cannot be renamed over a full one either); nothing is changed then.
+    """
+    try:
+        host.fs.exchange(staged, final)
+    except OSError as error:
+        if error.errno in _NOT_SUPPORTED:
+            return False
+        raise
+    return True
+
+
 def _rename_no_clobber(fs: FileSystem, staged: str, final: str) -> tuple[Warning, ...]:
     try:
         fs.rename_no_replace(staged, final)

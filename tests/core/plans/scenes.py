@@ -70,7 +70,9 @@ def seen(
             rotten = receipt(there, digest=OTHER, name=name, good=False)
             made = replace(bare, record=promised, receipt=rotten)
         case State.CHANGED:
-            made = replace(bare, record=replace(promised, size=size + 1, mtime_ns=there.mtime_ns - ns(DAY)))
+            members = (replace(promised.members[0], size=size + 1),)
+            earlier = replace(promised, size=size + 1, members=members, mtime_ns=there.mtime_ns - ns(DAY))
+            made = replace(bare, record=earlier)
         case State.SUSPECT:
             made = replace(bare, structure=structure(Structure.SUSPECT, "64 kB of zeros inside a tensor"))
         case State.UNREADABLE:

@@ -83,7 +83,7 @@ def test_which_sources_may_be_read(copy: Sighting, word: str | None, guard: Guar
         (seen(810, State.SUSPECT), Act.SKIP, Guard.NEEDS_REPAIR),
         (seen(810, State.UNREADABLE), Act.SKIP, Guard.UNREADABLE),
         (seen(810, State.UNSAFE_WRITE), Act.SKIP, Guard.LIVE_WRITER),
-        (seen(810, State.UNRECORDED, kind=Kind.DIRECTORY), Act.SKIP, Guard.FOREIGN),
+        (seen(810, State.UNRECORDED, kind=Kind.DIRECTORY, family="foreign"), Act.SKIP, Guard.FOREIGN),
         (seen(810, State.UNRECORDED, link="/other"), Act.SKIP, Guard.SYMLINK),
         (seen(810, State.VERIFIED, digest=OTHER), Act.SKIP, Guard.DIVERGED),
         (seen(810, State.MISSING), Act.COPY, None),

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ckptdeck.core.amounts import counted, size_text
-from ckptdeck.core.guards import Guard, blocks_reading, in_flight, side_not_usable, symlink
+from ckptdeck.core.guards import Guard, blocks_reading, in_flight, other_kind, side_not_usable, symlink
 from ckptdeck.core.plans.items import choose_rows, does, in_order, stays, stopped
 from ckptdeck.core.plans.plan import Act, Plan, PlanItem, Refusal
 from ckptdeck.core.safe_text import shell_word
@@ -91,7 +91,7 @@ def _refusal(row: Step, role: Role, survey: Survey, wish: Wish) -> Refusal | Non
     if checkpoint.state is State.CHANGED and not wish.replace:
         text = f"written again after it was recorded; `ckptdeck adopt {name} --replace` records what is there now"
         return Refusal(Guard.CHANGED, text)
-    difference = None if wish.side is not None else _difference(row, role)
+    difference = other_kind(checkpoint, row.on(role.other)) or (_difference(row, role) if wish.side is None else None)
     if difference is not None:
         return difference
     if checkpoint.state is State.SUSPECT and not (wish.named and wish.side is role):

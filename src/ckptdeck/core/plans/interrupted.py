@@ -62,6 +62,8 @@ def _part_item(flight: InFlight, side: Side, survey: Survey) -> PlanItem:
         return _part(Act.KEEP, flight, side, f"{shown} is being written: {visible(flight.reason)}")
     if flight.state is FlightState.UNKNOWN:
         return _part(Act.KEEP, flight, side, f"{shown} may still be being written: {visible(flight.reason)}")
+    if flight.staged:
+        return _staged_item(flight, side, survey)
     final = side.find(flight.target)
     if final is not None and _same_file(flight, final):
         reason = f"published already; {shown} is only a second name of it"
@@ -70,6 +72,18 @@ def _part_item(flight: InFlight, side: Side, survey: Survey) -> PlanItem:
         return item if refusal is None else stopped(final, side.role, refusal)
     if flight.state is FlightState.READY and flight.ours:
         return _roll_forward(flight, final, side)
+    return _leftover(flight, side, survey)
+
+
+def _staged_item(flight: InFlight, side: Side, survey: Survey) -> PlanItem:
+    """A directory or a group that nobody writes any more.
+
+    Announced, it was complete: it gets its name, or had it already and what is staged is the one it replaced.
+    """
+    if flight.announced:
+        size = size_text(flight.size)
+        reason = f"announced as complete, {size} are staged; it gets its name if it holds what was announced"
+        return _part(Act.FINISH, flight, side, reason, {"mode": "tree"})
     return _leftover(flight, side, survey)
 
 
@@ -118,7 +132,7 @@ def _leftover(flight: InFlight, side: Side, survey: Survey) -> PlanItem:
     if refusal is not None:
         return _part(Act.SKIP, flight, side, f"a leftover of {size}: {refusal.text}", guard=str(refusal.guard))
     reason = f"{size} of an interrupted publish that nobody can complete: {visible(flight.reason)}"
-    return _part(Act.DISCARD, flight, side, reason, {"mode": "part"})
+    return _part(Act.DISCARD, flight, side, reason, {"mode": "tree" if flight.staged else "part"})
 
 
 def _continued_by(flight: InFlight, side: Side, survey: Survey) -> str | None:
@@ -153,8 +167,9 @@ def _part(
         size=flight.size,
         step=flight.step,
         guard=guard,
-        stamps=part_stamps(flight) if acts else (),
+        stamps=part_stamps(flight) if acts and not flight.staged else (),
         inode=flight.inode if acts else None,
+        kind=flight.kind,
         target=() if final is None else stamps_of(final),
         target_inode=None if final is None else inode_of(final),
         details={} if details is None else {**details, "part": flight.name},

@@ -87,6 +87,7 @@ def does(
         target=() if replaced is None else stamps_of(replaced),
         target_inode=None if replaced is None else inode_of(replaced),
         details=details,
+        kind=source.sighting.kind,
     )
 
 
@@ -96,9 +97,9 @@ def stamps_of(checkpoint: Checkpoint) -> tuple[Stamp, ...]:
 
 
 def inode_of(checkpoint: Checkpoint) -> int | None:
-    """The inode of the file, or of the first member."""
+    """The inode of the file or the directory; a group has none of its own."""
     identity = checkpoint.sighting.identity
-    return None if identity is None else identity.members[0].inode
+    return None if identity is None or identity.node is None else identity.node[1]
 
 
 def part_stamps(flight: InFlight) -> tuple[Stamp, ...]:

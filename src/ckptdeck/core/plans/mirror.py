@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ckptdeck.core.amounts import counted, size_text
-from ckptdeck.core.guards import Guard, blocks_reading, in_flight, live_writer, protects, side_not_usable
+from ckptdeck.core.guards import Guard, blocks_reading, in_flight, live_writer, other_kind, protects, side_not_usable
 from ckptdeck.core.guards import foreign as is_foreign
 from ckptdeck.core.guards import symlink as is_symlink
 from ckptdeck.core.guards import unreadable as cannot_be_read
@@ -161,7 +161,8 @@ def _fresh_copy(row: Step, source: Checkpoint, copy: Checkpoint | None, mirror: 
 def _beside(row: Step, source: Checkpoint, copy: Checkpoint, survey: Survey, wish: Wish) -> PlanItem:
     """Something has the name on the mirror already."""
     name = shell_word(copy.name)
-    refusal = is_symlink(copy) or is_foreign(copy) or cannot_be_read(copy) or live_writer(copy)
+    refusal = is_symlink(copy) or is_foreign(copy) or other_kind(copy, source)
+    refusal = refusal or cannot_be_read(copy) or live_writer(copy)
     if refusal is not None:
         return stopped(copy, Role.MIRROR, refusal)
     if row.verdict is Verdict.DIVERGED:

@@ -10,7 +10,7 @@ from enum import StrEnum
 
 from ckptdeck.core.safe_text import json_name
 from ckptdeck.core.sighting import Stamp
-from ckptdeck.core.states import Role
+from ckptdeck.core.states import Kind, Role
 
 
 class Act(StrEnum):
@@ -57,6 +57,8 @@ class PlanItem:
     target_inode: int | None = None
     details: Mapping[str, str] = field(default_factory=dict)
     """What the executor needs beside: e.g. {"mode": "first-publish", "part": "x.pt.part"}."""
+    kind: Kind = Kind.FILE
+    """Of what is read; a group's names are the paths of its stamps."""
 
     @property
     def acts(self) -> bool:

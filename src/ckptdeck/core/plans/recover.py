@@ -35,7 +35,9 @@ def plan_recover(survey: Survey) -> Plan:
     taken = {(item.side, item.name) for item in items}
     items += [item for item in _findings(survey) if (item.side, item.name) not in taken]
     ordered = tuple(sorted(items, key=lambda item: (not item.acts, item.step is None, -(item.step or 0))))
-    freed = sum(item.size for item in ordered if item.act is Act.DISCARD and item.details.get("mode") == "part")
+    freed = sum(
+        item.size for item in ordered if item.act is Act.DISCARD and item.details.get("mode") in ("part", "tree")
+    )
     return Plan("recover", ordered, frees=freed, answer=_answer(survey, ordered))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ckptdeck.core.amounts import counted, size_text
-from ckptdeck.core.guards import Guard, in_flight, live_writer, protects, side_not_usable, symlink
+from ckptdeck.core.guards import Guard, in_flight, live_writer, other_kind, protects, side_not_usable, symlink
 from ckptdeck.core.plans.items import choose_rows, does, in_order, leftover_part, part_details, stays, stopped
 from ckptdeck.core.plans.plan import Act, Plan, PlanItem, Refusal
 from ckptdeck.core.plans.room import fit, nothing_fits, total_need
@@ -56,7 +56,7 @@ def _repair(row: Step, role: Role, bad: Checkpoint, survey: Survey) -> PlanItem:
     good, side, other = row.on(role.other), survey.side(role), survey.side(role.other)
     if good is None or good.state is not State.VERIFIED or side is None or other is None:
         return stopped(bad, role, _no_good_copy(bad, role, good))
-    refusal = symlink(good) or live_writer(good) or in_flight(good.name, other)
+    refusal = symlink(good) or other_kind(good, bad) or live_writer(good) or in_flight(good.name, other)
     if refusal is not None:
         text = f"the {role.other}'s copy cannot be read now: {refusal.text}"
         return stopped(bad, role, Refusal(refusal.guard, text))

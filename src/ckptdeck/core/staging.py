@@ -1,0 +1,259 @@
+"""A staged tree: what a directory or a group is until it is whole. It lies in the control directory, where no trainer
+lists it, and is flocked while its writer lives.
+
+Without a control directory it lies in the set under a hashed `.part` name that no trainer takes for a checkpoint.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import stat
+
+import xxhash
+
+from ckptdeck.core.checkpoint_set import CheckpointSet
+from ckptdeck.core.dismantle import dismantle
+from ckptdeck.core.errors import InUse, Refused
+from ckptdeck.core.filesystem import FileSystem
+from ckptdeck.core.host import Host
+from ckptdeck.core.manifest import store_name
+from ckptdeck.core.naming import PART_SUFFIX, markers_last
+from ckptdeck.core.part import keep_from_children
+from ckptdeck.core.removal import quarantine
+from ckptdeck.core.safe_text import visible
+from ckptdeck.core.sighting import Stamp, Volume, Warning
+from ckptdeck.core.states import Kind
+from ckptdeck.core.unit import OddThing, Unit, look_at, walk
+from ckptdeck.core.volume import exchange_directories, fsync_directory, rename_into_place
+
+_NO_LOCKS = frozenset({errno.EBADF, errno.ENOLCK, errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP})
+
+
+def staging_path(target: CheckpointSet, name: str) -> str:
+    """Where the directory or group `name` is staged."""
+    if target.control is not None:
+        return target.control_path("staging", store_name(name))
+    return os.path.join(target.root, f".{xxhash.xxh3_64(os.fsencode(name)).hexdigest()}{PART_SUFFIX}")
+
+
+class StagedTree:
+    """A directory that is filled and then gets its name, or gives its files theirs."""
+
+    def __init__(self, fs: FileSystem, fd: int, path: str, kind: Kind, target: CheckpointSet) -> None:
+        self.path = path
+        self._target = target
+        self.kind = kind
+        self._fs = fs
+        self._fd: int | None = fd
+        self._left = False
+        self._placed: dict[str, int] = {}
+        """Inode by name of a group's members that have their place."""
+        self._replaced: int | None = None
+        """Inode of the directory that changed places with ours."""
+        status = fs.fstat(fd)
+        self.inode = status.st_ino
+        keep_from_children(self)
+
+    @property
+    def unit(self) -> Unit:
+        """What is staged, as a directory."""
+        return Unit(os.path.dirname(self.path), os.path.basename(self.path), Kind.DIRECTORY)
+
+    def release(self) -> None:
+        """Gives the flock back."""
+        fd, self._fd = self._fd, None
+        if fd is not None:
+            self._fs.close(fd)
+
+    def leave(self) -> None:
+        """What is staged stays, for the next run to continue or to roll forward; `discard` then only closes it."""
+        self._left = True
+
+    def discard(self) -> None:
+        """Takes apart what is staged, or the old directory that changed places with it.
+
+        What cannot be removed stays behind as a stale leftover, which is no harm.
+        """
+        if not self._left:
+            with contextlib.suppress(OSError, OddThing):
+                self.remove()
+        with contextlib.suppress(OSError):
+            self.release()
+
+    def remove(self) -> None:
+        """Takes apart what is at the staging place, if it is ours. Raises OSError, OddThing.
+
+        It may have been taken over after the flock was lost.
+        """
+        try:
+            found = self._fs.lstat(self.path).st_ino
+        except FileNotFoundError:
+            return
+        if found in (self.inode, self._replaced):
+            dismantle(self._fs, self.path)
+
+    def give_name(self, host: Host, volume: Volume, final: str, *, replace: bool) -> tuple[Warning, ...]:
+        """The tree at its final place: a directory in one atomic step, a group name by name, its marker last.
+
+        Raises FileExistsError when a name is taken (nothing is then left under any of them), OSError.
+        """
+        if self.kind is Kind.GROUP:
+            warnings = self._place_members(host, volume, os.path.dirname(final))
+        else:
+            warnings = self._place_directory(host, volume, final, replace=replace)
+        with contextlib.suppress(OSError):  # after the rename only our own place could still show the old name
+            fsync_directory(host.fs, os.path.dirname(self.path), volume)
+        return warnings
+
+    def stamps_as(self, final: str) -> tuple[Stamp, ...] | None:
+        """The stamps of this tree, which has just got its place; None when the name has moved on."""
+        root, name = os.path.split(final)
+        unit = Unit(root, name, self.kind, tuple(self._placed))
+        try:
+            found = look_at(self._fs, unit)
+        except (FileNotFoundError, OddThing):
+            return None
+        if self.kind is Kind.GROUP:
+            same = {member.path: member.inode for member in found.members} == self._placed
+        else:
+            same = found.node is not None and found.node[1] == self.inode
+        return found.stamps if same else None
+
+    def _place_directory(self, host: Host, volume: Volume, final: str, *, replace: bool) -> tuple[Warning, ...]:
+        try:
+            return rename_into_place(host, volume, self.path, final, replace=False, inode=self.inode)
+        except FileExistsError:
+            if not replace:
+                raise
+        old = host.fs.lstat(final)
+        if not stat.S_ISDIR(old.st_mode):
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), final)
+        if exchange_directories(host, self.path, final):
+            self._replaced = old.st_ino
+            return ()
+        if self._target.control is None:
+            raise Refused(
+                f"{visible(final)} is there, and {volume.fs_type} cannot exchange two directories in one step",
+                guard="exists",
+                why="Replacing it would leave a moment in which neither is there, and no place keeps the old one",
+                next_step="Run `ckptdeck init` on the set, or move the old directory away first",
+            )
+        name, reason = os.path.basename(final), "replaced by a newer save"
+        quarantine(
+            host, self._target, volume, Unit(self._target.root, name, Kind.DIRECTORY), inode=old.st_ino, reason=reason
+        )
+        return rename_into_place(host, volume, self.path, final, replace=False, inode=self.inode)
+
+    def _place_members(self, host: Host, volume: Volume, root: str) -> tuple[Warning, ...]:
+        warnings: tuple[Warning, ...] = ()
+        try:
+            for name in markers_last(member.path for member in walk(host.fs, self.path)):
+                staged = os.path.join(self.path, name)
+                inode = host.fs.lstat(staged).st_ino
+                final = os.path.join(root, name)
+                warnings += rename_into_place(host, volume, staged, final, replace=False, inode=inode)
+                self._placed[name] = inode
+        except OSError:
+            self._take_back(host, volume, root)
+            raise
+        return warnings
+
+    def _take_back(self, host: Host, volume: Volume, root: str) -> None:
+        """A name was taken: what has its place already is no checkpoint without the rest."""
+        for name in reversed(markers_last(self._placed)):
+            final, staged = os.path.join(root, name), os.path.join(self.path, name)
+            inode = self._placed.pop(name)
+            with contextlib.suppress(OSError):
+                rename_into_place(host, volume, final, staged, replace=False, inode=inode)
+
+
+def open_tree(
+    host: Host, target: CheckpointSet, name: str, kind: Kind, volume: Volume, *, minimum_age: float
+) -> StagedTree:
+    """A new, empty tree for `name`.
+
+    A leftover that nobody owns is taken apart first. Raises InUse when a live writer owns it, Refused when the place
+    is taken by something else, OSError.
+    """
+    path = staging_path(target, name)
+    while True:
+        try:
+            host.fs.make_directory(path)
+        except FileExistsError:
+            leftover = claim_tree(host, target, name, kind, volume, minimum_age=minimum_age)
+            if leftover is not None:
+                dismantle(host.fs, path)
+                leftover.discard()
+            continue
+        tree = _claimed(host, target, path, kind, volume)
+        if tree is not None:
+            return tree
+
+
+def claim_tree(
+    host: Host, target: CheckpointSet, name: str, kind: Kind, volume: Volume, *, minimum_age: float
+) -> StagedTree | None:
+    """Takes over a leftover tree that nobody owns; None when there is none any more.
+
+    Raises InUse while its writer lives (or may live: where flock does not reach, quiet for the age guard), Refused
+    for anything that is no directory.
+    """
+    path = staging_path(target, name)
+    try:
+        if volume.fs_class != "local":
+            _require_quiet(host, path, volume, minimum_age)
+        return _claimed(host, target, path, kind, volume)
+    except FileNotFoundError:
+        return None
+    except NotADirectoryError:
+        raise Refused(
+            f"{visible(path)} is no directory",
+            guard="not-a-file",
+            why="Something else uses the place where a checkpoint would be staged; links are never followed",
+            next_step="Move it away, then try again",
+        ) from None
+
+
+def _claimed(host: Host, target: CheckpointSet, path: str, kind: Kind, volume: Volume) -> StagedTree | None:
+    fd = host.fs.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        if not _lock(host.fs, fd, volume):
+            raise InUse(
+                f"{visible(path)} is being written by another process",
+                why="It holds the directory's lock, which the kernel takes away when it dies",
+                next_step="Let it finish, or stop it; nothing was touched",
+            )
+        same = host.fs.lstat(path).st_ino == host.fs.fstat(fd).st_ino
+    except FileNotFoundError:
+        same = False
+    except BaseException:
+        with contextlib.suppress(OSError):
+            host.fs.close(fd)
+        raise
+    if not same:
+        host.fs.close(fd)
+        return None
+    return StagedTree(host.fs, fd, path, kind, target)
+
+
+def _lock(fs: FileSystem, fd: int, volume: Volume) -> bool:
+    """Servers cannot lock what is open for reading only, as a directory is; there only silence tells."""
+    try:
+        return fs.try_lock(fd)
+    except OSError as error:
+        if volume.fs_class != "local" and error.errno in _NO_LOCKS:
+            return True
+        raise
+
+
+def _require_quiet(host: Host, path: str, volume: Volume, minimum_age: float) -> None:
+    times = [host.fs.lstat(path).st_mtime_ns, *(member.mtime_ns for member in walk(host.fs, path))]
+    quiet_for = host.clock.now() - max(times) / 1e9
+    if not quiet_for >= minimum_age:
+        raise InUse(
+            f"{visible(path)} was written {max(quiet_for, 0):.0f} s ago, maybe from another host",
+            why=f"On {volume.fs_type} only silence for {minimum_age:.0f} s proves that its writer is gone",
+            next_step="Wait, then try again",
+        )
