@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from ckptdeck.core.probes import probe_open_file
 from ckptdeck.core.probes.damages import WORST_FIRST
+from ckptdeck.core.probes.dcp import judge_dcp
 from ckptdeck.core.probes.reading import Damage, TooLarge
 from ckptdeck.core.probes.saved_model import judge_saved_model
 from ckptdeck.core.probes.tensorflow import judge_tensorflow
@@ -22,6 +23,7 @@ _Judge = Callable[[Tree], KindFinding | None]
 """None: not of this layout. Raises Damage for what its rules find wrong, TooLarge when its tables are."""
 
 _LAYOUTS: tuple[tuple[str, _Judge], ...] = (
+    ("dcp", judge_dcp),
     ("tensorflow", judge_tensorflow),
     ("savedmodel", judge_saved_model),
 )

@@ -101,6 +101,21 @@ def probe_zip(reader: Reader) -> StructureFinding:
     )
 
 
+def check_archive(reader: Reader, largest_pickle: int) -> Directory:
+    """Looks at one whole archive from outside, as torch.save writes it; pickles that are longer stay unread.
+
+    Raises Damage, TooLarge.
+    """
+    directory = find_directory(reader)
+    if directory is None:
+        raise _without_end(reader)
+    kind, pickles = _recognise(directory)
+    check_members(reader, directory)
+    if kind == FORMAT:
+        _check_contents(reader, directory, [entry for entry in pickles if entry.size <= largest_pickle])
+    return directory
+
+
 def _finding(kind: str, damage: Damage, message: str) -> StructureFinding:
     return StructureFinding(
         damage.structure,
