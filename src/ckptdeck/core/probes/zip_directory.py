@@ -17,6 +17,8 @@ LOCAL_MAGIC = b"PK\x03\x04"
 EMPTY_MAGIC = b"PK\x05\x06"
 
 _END = struct.Struct("<4s4H2LH")
+END_BYTES = _END.size
+"""Of the end record, without a comment."""
 _END64_LOCATOR = struct.Struct("<4sLQL")
 _END64 = struct.Struct("<4sQ2H2L4Q")
 _ENTRY = struct.Struct("<4s6H3L5H2L")

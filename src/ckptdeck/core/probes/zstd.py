@@ -16,6 +16,7 @@ MAGIC = b"\x28\xb5\x2f\xfd"
 
 _SKIPPABLE = range(0x184D2A50, 0x184D2A60)
 _LONGEST_HEADER = 18
+_HAS_CHECKSUM = 0x4
 _DICTIONARY_BYTES = (0, 1, 2, 4)
 _SIZE_BYTES = (0, 2, 4, 8)
 _RAW, _REPEATED, _RESERVED = 0, 1, 3
@@ -36,7 +37,16 @@ def looks_like_zstd(head: bytes) -> bool:
 def probe_zstd(reader: Reader) -> StructureFinding:
     """Whether its frames fill the file. Raises TooLarge."""
     try:
-        blocks = _Frames(reader).walk()
+        frames = Frames(reader)
+        frames.walk()
+        if frames.place < reader.size:
+            raise Damage(
+                Structure.SUSPECT,
+                f"{counted(reader.size - frames.place, 'byte')} too many: its last frame ends at byte "
+                f"{frames.place:,}, the file at {reader.size:,}",
+                expected=frames.place,
+                loader_says='zstd says "unsupported format", other readers nothing; something else was appended',
+            )
         whole = Span("the stream", 0, reader.size)
         if lost := find_lost_pages(reader, 0, reader.size, lambda _: whole):
             raise Damage(Structure.SUSPECT, lost, expected=reader.size, loader_says=_DAMAGED_MESSAGE)
@@ -45,23 +55,28 @@ def probe_zstd(reader: Reader) -> StructureFinding:
     return StructureFinding(
         Structure.OK,
         FORMAT,
-        f"{reader.size:,} bytes, exactly what the headers of its {counted(blocks, 'compressed block')} add up to; "
-        "values not checked",
+        f"{reader.size:,} bytes, exactly what the headers of its {counted(frames.blocks, 'compressed block')} add up "
+        "to; values not checked",
         expected_size=reader.size,
         proof="exact-size",
     )
 
 
-class _Frames:
+class Frames:
     """Walks from the start; `place` is the next header."""
 
-    def __init__(self, reader: Reader) -> None:
+    def __init__(self, reader: Reader, most_blocks: int = _MOST_BLOCKS) -> None:
         self.reader = reader
         self.place = 0
         self.blocks = 0
+        self.frames = 0
+        """Those that hold content."""
+        self.unchecked = 0
+        """Those without a checksum."""
+        self._most_blocks = most_blocks
 
-    def walk(self) -> int:
-        """How many blocks there are. Raises Damage where the frames do not end with the file."""
+    def walk(self) -> None:
+        """Up to the end of the file, or to what is no frame. Raises Damage for a frame that does not end, TooLarge."""
         while self.place < self.reader.size:
             self._count()
             raw = self.reader.at(self.place, _LONGEST_HEADER)
@@ -70,19 +85,14 @@ class _Frames:
             elif len(raw) >= 8 and int.from_bytes(raw[:4], "little") in _SKIPPABLE:
                 self._step(8 + int.from_bytes(raw[4:8], "little"))
             else:
-                raise Damage(
-                    Structure.SUSPECT,
-                    f"{counted(self.reader.size - self.place, 'byte')} too many: its last frame ends at byte "
-                    f"{self.place:,}, the file at {self.reader.size:,}",
-                    expected=self.place,
-                    loader_says='zstd says "unsupported format", other readers nothing; something else was appended',
-                )
-        return self.blocks
+                return
 
     def _walk_frame(self, raw: bytes) -> None:
         if len(raw) < 6:
             raise self._cut()
         descriptor = raw[4]
+        self.frames += 1
+        self.unchecked += int(not descriptor & _HAS_CHECKSUM)
         single_segment = bool(descriptor & 0x20)
         size_bytes = _SIZE_BYTES[descriptor >> 6] or int(single_segment)
         self._step(5 + int(not single_segment) + _DICTIONARY_BYTES[descriptor & 3] + size_bytes)
@@ -104,7 +114,7 @@ class _Frames:
                     loader_says=_DAMAGED_MESSAGE,
                 )
             self._step(3 + (1 if kind == _REPEATED else length))
-        self._step(4 if descriptor & 0x4 else 0)
+        self._step(4 if descriptor & _HAS_CHECKSUM else 0)
 
     def _step(self, length: int) -> None:
         if self.place + length > self.reader.size:
@@ -113,7 +123,7 @@ class _Frames:
 
     def _count(self) -> None:
         self.blocks += 1
-        if self.blocks > _MOST_BLOCKS:
+        if self.blocks > self._most_blocks:
             raise TooLarge
 
     def _cut(self) -> Damage:

@@ -6,7 +6,9 @@ Neither is needed: without one, frames are walked (zstd.py) and what only their 
 from __future__ import annotations
 
 import importlib
+from collections.abc import Iterator
 from types import ModuleType
+from typing import Protocol
 
 _OWN = "compression.zstd"
 _PACKAGE = "zstandard"
@@ -14,6 +16,10 @@ _LARGEST_WINDOW = 1 << 27
 """What the library itself allows by default."""
 _PIECE = 256
 """Bytes; sixty-four blocks of 128 kB at most."""
+
+
+class Source(Protocol):
+    def read(self, size: int = -1, /) -> bytes: ...
 
 
 def can_decompress() -> bool:
@@ -30,6 +36,28 @@ def decompress(data: bytes, limit: int) -> bytes | None:
     if package := _module(_PACKAGE):
         return _decompress_with_package(package, data, limit)
     return None
+
+
+def lengths_of_content(source: Source, piece: int) -> Iterator[int]:
+    """Unpacks all frames that `source` reads, at most `piece` bytes at a time, and tells how many bytes each time.
+
+    Nothing where nothing can decompress them. Raises ValueError for what is damaged, or cannot be unpacked here.
+    """
+    if own := _module(_OWN):
+        module, stream = own, own.ZstdFile(source)
+    elif package := _module(_PACKAGE):
+        machine = package.ZstdDecompressor(max_window_size=_LARGEST_WINDOW)
+        module, stream = package, machine.stream_reader(source, read_across_frames=True)
+    else:
+        return
+    while True:
+        try:
+            length = len(stream.read(piece))
+        except (module.ZstdError, EOFError) as error:
+            raise ValueError(str(error)) from None
+        if not length:
+            return
+        yield length
 
 
 def _decompress_with_own(zstd: ModuleType, data: bytes, limit: int) -> bytes:
