@@ -151,7 +151,7 @@ class StructureFinding:
     """One sentence with expected, found and where."""
     expected_size: int | None = None
     proof: str = "none"
-    """"exact-size", "min-size", "magic" or "none"."""
+    """"exact-size", "min-size", "magic" or "none"; "checksums" where those inside the file proved its content."""
     loader_says: str = ""
     """The library's own, often misleading, message for this damage, and what it means."""
 

@@ -7,7 +7,7 @@ everything found is the finding, with the file it was found in and how many more
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ckptdeck.core.probes import probe_open_file
 from ckptdeck.core.probes.damages import WORST_FIRST
@@ -32,24 +32,28 @@ _LAYOUTS: tuple[tuple[str, _Judge], ...] = (
 
 
 @dataclass(slots=True)
-class _Heard:
+class Heard:
     """What came up so far."""
 
     damages: list[StructureFinding] = field(default_factory=list)
+    """Of the layouts."""
     layouts: list[KindFinding] = field(default_factory=list)
     judged: set[str] = field(default_factory=set)
     further: int = 0
     """Damages that a layout found besides the one it told of."""
-    unknown: int = 0
-    whole: int = 0
+    files: dict[str, StructureFinding] = field(default_factory=dict)
+    """Of every other file."""
 
 
 def probe_tree(tree: Tree) -> StructureFinding:
     """The finding for a whole tree. OSError, Cancelled and LostInTree pass through."""
-    heard = _Heard()
-    if not tree.files:
-        return StructureFinding(Structure.INCOMPLETE, "", "an empty directory")
-    for kind, judge in _LAYOUTS:
+    return sum_up(tree, hear(tree))
+
+
+def hear(tree: Tree) -> Heard:
+    """What the layouts and each file's own format say."""
+    heard = Heard()
+    for kind, judge in _LAYOUTS if tree.files else ():
         try:
             layout = judge(tree)
         except Damage as damage:
@@ -57,41 +61,38 @@ def probe_tree(tree: Tree) -> StructureFinding:
             heard.further += damage.further
             heard.judged |= damage.judged
         except TooLarge:
-            heard.unknown += 1
+            continue
         else:
             if layout is not None:
                 heard.layouts.append(layout)
                 heard.judged |= layout.judged
     for path in tree.files:
         if path not in heard.judged:
-            _hear_file(tree, path, heard)
-    return _sum_up(tree, heard)
+            heard.files[path] = _look_at(tree, path)
+    return heard
 
 
-def _hear_file(tree: Tree, path: str, heard: _Heard) -> None:
-    with tree.reader(path) as reader:
-        finding = probe_open_file(reader, path.rpartition("/")[2])
-    if finding.structure is Structure.UNKNOWN:
-        heard.unknown += 1
-    elif finding.structure is Structure.OK:
-        heard.whole += 1
-    else:
-        heard.damages.append(
-            StructureFinding(
-                finding.structure,
-                finding.format,
-                f"{path}: {finding.text}",
-                proof=finding.proof,
-                loader_says=finding.loader_says,
-            )
-        )
+def _look_at(tree: Tree, path: str) -> StructureFinding:
+    try:
+        with tree.reader(path) as reader:
+            return probe_open_file(reader, path.rpartition("/")[2])
+    except TooLarge:
+        return StructureFinding(Structure.UNKNOWN, "", "a quick look at so many files goes no further")
 
 
-def _sum_up(tree: Tree, heard: _Heard) -> StructureFinding:
+def sum_up(tree: Tree, heard: Heard) -> StructureFinding:
+    """The worst of it, or which layouts fit."""
+    if not tree.files:
+        return StructureFinding(Structure.INCOMPLETE, "", "an empty directory")
+    damages = heard.damages + [
+        replace(finding, text=f"{path}: {finding.text}", expected_size=None)
+        for path, finding in heard.files.items()
+        if finding.structure in WORST_FIRST
+    ]
     for structure in WORST_FIRST:
-        of_it = [finding for finding in heard.damages if finding.structure is structure]
+        of_it = [finding for finding in damages if finding.structure is structure]
         if of_it:
-            more = len(heard.damages) - 1 + heard.further
+            more = len(damages) - 1 + heard.further
             text = of_it[0].text + (f" (and {more:,} more findings)" if more else "")
             return StructureFinding(structure, of_it[0].format, text, loader_says=of_it[0].loader_says)
     if not heard.layouts:

@@ -2,9 +2,9 @@
 
 For files that hold no checksum. Values hold zeros too, whole rows and tensors of them, so a run counts as lost only
 when everything says that no value begins or ends it. It begins and ends at page boundaries, give or take the zero bytes
-of one value. It begins strictly inside a tensor and does not end where one ends. That tensor does not itself begin at
-a page boundary, where rows of whole pages would fall on pages by right. And no other run of zeros in it shows that it
-has zeros of its own, as tables with unused rows do. Even then it is grounds for suspicion, never proof.
+of one value. It begins strictly inside a tensor and does not end where one ends. That tensor does not begin at an
+even place, from where whole rows fall on page boundaries by right. And no other run of zeros in it shows that it has
+zeros of its own, as tables with unused rows do. Even then it is grounds for suspicion, never proof.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from ckptdeck.core.probes.reading import MIB, PAGE, is_zero
 
 _MOST_RUNS = 4096
 """More runs of zero pages than this are nobody's loss."""
+_EVEN = 512
+"""A tensor that begins at a multiple of it has rows that begin at page boundaries sooner or later."""
 _OWN_ZEROS = 64
 """Bytes; as many zeros in a row come from no value that is not zero."""
 _LOOKED_THROUGH = 32 * MIB
@@ -41,7 +43,7 @@ def find_lost_runs(reader: LongReader, spans: Sequence[Span]) -> str:
     own: dict[Span, bool] = {}
     for begin, end in runs:
         span = cut_inside(reader, begin, span_at)
-        if span is None or span.begin % PAGE == 0 or _ends_as_a_value(reader, end, span_at):
+        if span is None or span.begin % _EVEN == 0 or _ends_as_a_value(reader, end, span_at):
             continue
         if span not in own:
             own[span] = _has_zeros_of_its_own(reader, span, begin, end)
