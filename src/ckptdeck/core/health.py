@@ -244,7 +244,7 @@ def _shape_text(identity: Identity, record: Record) -> str:
 def _members_text(record: Record, differences: tuple[Difference, ...]) -> str:
     """The worst file, and how many more differ, of a directory or a group."""
     more = len(differences) - 1
-    rest = f"; {counted(more, 'other file')} differ too" if more else ""
+    rest = f"; {counted(more, 'other file differs', 'other files differ')} too" if more else ""
     return f"{differences[0].text}{rest}; recorded {_origin(record)} with {counted(len(record.members), 'file')}"
 
 

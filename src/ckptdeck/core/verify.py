@@ -140,4 +140,6 @@ def _how_bad(side: Role, record: Record, reading: Reading) -> tuple[State, str]:
     if side is Role.PRIMARY and reading.identity.mtime_ns != record.mtime_ns and worst.state is not State.INCOMPLETE:
         return State.CHANGED, "other content and another mtime than recorded: the trainer wrote it again"
     more = len(differences) - 1
-    return worst.state, worst.text + (f"; {counted(more, 'other file')} differ too" if more else "")
+    return worst.state, worst.text + (
+        f"; {counted(more, 'other file differs', 'other files differ')} too" if more else ""
+    )
