@@ -232,6 +232,21 @@ def test_publish_file_takes_a_path_and_a_stream(run_set: CheckpointSet, tmp_path
     assert Path(run_set.root, "step_0150.pt").read_bytes() == b"other"
 
 
+def test_a_library_may_put_its_own_directory_in_the_place_of_ours(run_set: CheckpointSet, tmp_path: Path) -> None:
+    """As Orbax does when it is told to overwrite."""
+    with ckptdeck.publish_directory(run_set.root, "500", readback=True) as path:
+        made = tmp_path / "made"
+        made.mkdir()
+        (made / "values").write_bytes(b"whole")
+        os.rmdir(path)
+        made.rename(path)
+    assert Path(run_set.root, "500", "values").read_bytes() == b"whole"
+    receipt = Manifest(FileSystem(), run_set).receipt("500")
+    assert receipt is not None
+    assert receipt.digest == record_of(run_set, "500").digest
+    assert os.listdir(run_set.control_path("staging")) == []
+
+
 @pytest.mark.parametrize("name", ["", "..", "a/b.pt", "step_0050.pt.part", "step_0050.pt.tmp"])
 def test_names_that_cannot_be_a_checkpoints_are_refused(run_set: CheckpointSet, name: str) -> None:
     with pytest.raises(UsageError), ckptdeck.publish(run_set.root, name):

@@ -65,6 +65,7 @@ def publish_tree(
         raise from_os_error(error, f"Staging {visible(result.path)}") from error
     try:
         yield tree.path, result
+        tree.follow(host, volume)
         settled = settle_tree(host, target, volume, tree, intent, effort)
         name_part(host, target, volume, tree, settled, intent, result)
     except OSError as error:

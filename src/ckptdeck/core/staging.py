@@ -67,6 +67,21 @@ class StagedTree:
         if fd is not None:
             self._fs.close(fd)
 
+    def follow(self, host: Host, volume: Volume) -> None:
+        """Goes with the directory that has the staging place now: some libraries (Orbax, told to overwrite) put one of
+        their own in the place of the one they were given.
+
+        Raises InUse when it is another writer's, FileNotFoundError, OSError.
+        """
+        if self._fs.lstat(self.path).st_ino == self.inode:
+            return
+        theirs = _claimed(host, self._target, self.path, self.kind, volume)
+        if theirs is None:
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), self.path)
+        self.release()
+        self.inode = theirs.inode
+        self._fd, theirs._fd = theirs._fd, None
+
     def leave(self) -> None:
         """What is staged stays, for the next run to continue or to roll forward; `discard` then only closes it."""
         self._left = True
