@@ -16,51 +16,49 @@ _MOST_LINES = 10_000
 _SAYS = 'the loader says "JSONDecodeError", as of a mistake in the text: the file is not what was written'
 
 
-def parse_json(data: bytes, path: str) -> Any:
+def parse_json(data: bytes) -> Any:
     """The document. Raises Damage: cut when the text ends too early, broken otherwise."""
     try:
         return json.loads(data)
     except (ValueError, RecursionError) as error:
-        raise _damage(data, path, error) from None
+        raise _damage(data, error) from None
 
 
-def check_json(reader: Reader, path: str) -> None:
+def check_json(reader: Reader) -> None:
     """Raises Damage when a member named as JSON is not; JSON of one document a line is let pass."""
     if reader.size > PARSED_WHOLE:
-        _check_ends(reader, path)
+        _check_ends(reader)
         return
     data = reader.at(0, reader.size)
     try:
-        parse_json(data, path)
+        parse_json(data)
     except Damage:
         if not _is_document_a_line(data):
             raise
 
 
-def _damage(data: bytes, path: str, error: Exception) -> Damage:
+def _damage(data: bytes, error: Exception) -> Damage:
     if not data:
-        return _found(Structure.CUT, f"{path}: empty, 0 bytes")
+        return _found(Structure.CUT, "empty: 0 bytes")
     if zeros := zeros_at_end(data):
-        return _found(
-            Structure.BROKEN, f"{path}: the last {zeros:,} of {len(data):,} bytes read as zeros where JSON should be"
-        )
+        return _found(Structure.BROKEN, f"the last {zeros:,} of {len(data):,} bytes read as zeros where JSON should be")
     if isinstance(error, json.JSONDecodeError) and (
         error.msg.startswith("Unterminated string") or error.pos >= len(error.doc.rstrip())
     ):
-        return _found(Structure.CUT, f"{path}: cut off at {len(data):,} bytes, in the middle of its JSON")
-    return _found(Structure.BROKEN, f"{path}: {len(data):,} bytes that are not JSON ({error})")
+        return _found(Structure.CUT, f"cut off at {len(data):,} bytes, in the middle of its JSON")
+    return _found(Structure.BROKEN, f"{len(data):,} bytes that are not JSON ({error})")
 
 
-def _check_ends(reader: Reader, path: str) -> None:
+def _check_ends(reader: Reader) -> None:
     head = reader.at(0, _END).lstrip(_BLANK)
     tail = reader.at(reader.size - _END, _END)
     if head and head[:1] not in (b"{", b"["):
-        raise _found(Structure.BROKEN, f"{path}: {reader.size:,} bytes that do not begin as JSON")
+        raise _found(Structure.BROKEN, f"{reader.size:,} bytes that do not begin as JSON")
     if zeros_at_end(tail):
-        raise _found(Structure.BROKEN, f"{path}: the end of its {reader.size:,} bytes reads as zeros")
+        raise _found(Structure.BROKEN, f"the end of its {reader.size:,} bytes reads as zeros")
     last = tail.rstrip(_BLANK)[-1:]
     if last and last not in (b"}", b"]"):
-        raise _found(Structure.CUT, f"{path}: cut off at {reader.size:,} bytes, in the middle of its JSON")
+        raise _found(Structure.CUT, f"cut off at {reader.size:,} bytes, in the middle of its JSON")
 
 
 def _found(structure: Structure, text: str) -> Damage:

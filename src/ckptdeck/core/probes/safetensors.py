@@ -72,8 +72,19 @@ def tensor_spans(reader: Reader) -> list[Span]:
     return _parse(reader)[0]
 
 
+def all_tensors(reader: Reader) -> list[Span]:
+    """Those without bytes too, in the order of their place. Raises Damage, TooLarge."""
+    return _read_header(reader)[0]
+
+
 def _parse(reader: Reader) -> tuple[list[Span], int]:
     """The tensors with bytes, in the order of their place in the file, and where the buffer starts."""
+    spans, start = _read_header(reader)
+    return [span for span in spans if span.begin < span.end], start
+
+
+def _read_header(reader: Reader) -> tuple[list[Span], int]:
+    """Every tensor in the order of its place in the file, and where the buffer starts."""
     raw_length = reader.at(0, _LENGTH_BYTES)
     length = int.from_bytes(raw_length, "little")
     if len(raw_length) < _LENGTH_BYTES:
@@ -139,7 +150,7 @@ def _tile(spans: list[Span], start: int) -> list[Span]:
         if span.begin != position:
             raise _bad_header(f"{span.name!r} begins at byte {span.begin:,}, what is before it ends at {position:,}")
         position = span.end
-    return [span for span in spans if span.begin < span.end]
+    return spans
 
 
 def _check_size(size: int, start: int, end: int) -> None:

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import contextlib
 import os
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from ckptdeck.core.filesystem import FileSystem, opened
 from ckptdeck.core.probes.json_text import parse_json
-from ckptdeck.core.probes.reading import MIB, Reader, TooLarge
+from ckptdeck.core.probes.reading import MIB, Damage, Reader, TooLarge
 from ckptdeck.core.progress import UNHURRIED, Effort
 from ckptdeck.core.sighting import Member
 from ckptdeck.core.states import MemberKind
@@ -21,6 +22,9 @@ from ckptdeck.core.states import MemberKind
 _LARGEST_JSON = 32 * MIB
 MOST_BYTES_OF_ALL = 1024 * MIB
 """Read of all files of a tree at most; what a quick look needs of a thousand shards is a tenth of it."""
+
+
+_AFTER_SLASH = chr(ord("/") + 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +64,7 @@ class Tree:
     """Regular files by path, in the order of their paths."""
     directories: Mapping[str, list[str]] = field(init=False, repr=False, compare=False)
     """Names of the files that lie directly in a directory, by its path; "" is the root. Of those that hold files."""
+    _paths: list[str] = field(init=False, repr=False, compare=False)
     _spent: _Spent = field(init=False, repr=False, compare=False, default_factory=_Spent)
 
     def __post_init__(self) -> None:
@@ -70,15 +75,19 @@ class Tree:
             directories.setdefault(directory, []).append(name)
         object.__setattr__(self, "files", files)
         object.__setattr__(self, "directories", directories)
+        object.__setattr__(self, "_paths", sorted(files))
 
     def has(self, *paths: str) -> bool:
         """All of these files are there."""
         return all(path in self.files for path in paths)
 
     def inside(self, directory: str) -> list[str]:
-        """Files at any depth below `directory`; "" for all."""
-        prefix = directory + "/" if directory else ""
-        return [path for path in self.files if path.startswith(prefix)]
+        """Files at any depth below `directory`, in the order of their paths; "" for all."""
+        if not directory:
+            return list(self._paths)
+        return self._paths[
+            bisect_left(self._paths, directory + "/") : bisect_left(self._paths, directory + _AFTER_SLASH)
+        ]
 
     def beside(self, directory: str) -> list[str]:
         """Names of the files that lie directly in `directory`."""
@@ -89,19 +98,25 @@ class Tree:
         return self.files[path].size
 
     @contextlib.contextmanager
+    def descriptor(self, path: str) -> Iterator[int]:
+        """One file, open for reading. Raises LostInTree when it is not the one listed, OSError."""
+        member = self.files[path]
+        with opened(self.fs, os.path.join(self.root, path), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK) as fd:
+            status = self.fs.fstat(fd)
+            if (status.st_ino, status.st_size) != (member.inode, member.size):
+                raise LostInTree(path)
+            yield fd
+
+    @contextlib.contextmanager
     def reader(self, path: str) -> Iterator[Reader]:
         """A bounded reader of one file.
 
         Raises LostInTree when it is not the one listed, TooLarge when the tree has had its share, OSError.
         """
-        member = self.files[path]
         if self._spent.count > MOST_BYTES_OF_ALL:
             raise TooLarge
-        with opened(self.fs, os.path.join(self.root, path), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK) as fd:
-            status = self.fs.fstat(fd)
-            if (status.st_ino, status.st_size) != (member.inode, member.size):
-                raise LostInTree(path)
-            reader = Reader(self.fs, fd, member.size, self.effort)
+        with self.descriptor(path) as fd:
+            reader = Reader(self.fs, fd, self.size(path), self.effort)
             try:
                 yield reader
             finally:
@@ -117,7 +132,13 @@ class Tree:
     def json(self, path: str) -> Any:
         """The parsed document; None when it is too large for a quick look. Raises Damage when it is not JSON."""
         data = self.read(path, _LARGEST_JSON)
-        return None if data is None else parse_json(data, path)
+        if data is None:
+            return None
+        try:
+            return parse_json(data)
+        except Damage as damage:
+            damage.text = f"{path}: {damage.text}"
+            raise
 
 
 def below(directory: str, name: str) -> str:
