@@ -91,11 +91,12 @@ def spoil(path: Path, kind: str) -> None:
 
 
 def damaged(content: bytes, kind: str) -> Damaged:
-    """`content` damaged. What falls on whole pages falls on any byte of a file of less than two pages."""
-    if len(content) >= 2 * PAGE or kind not in _SHARES_OF_A_SHORT_FILE:
-        return BY_CONTENT[kind](content)
-    share, until = _SHARES_OF_A_SHORT_FILE[kind]
+    """`content` damaged. What falls on whole pages falls on any byte of a file that has too few of them."""
+    share, until = _SHARES_OF_A_SHORT_FILE.get(kind, (0.0, 1.0))
     start, end = int(len(content) * share), max(1, int(len(content) * until))
+    has_pages = start // PAGE < end // PAGE if kind == "hole_gap" else len(content) > PAGE
+    if has_pages or kind not in _SHARES_OF_A_SHORT_FILE:
+        return BY_CONTENT[kind](content)
     return Damaged(content[:start] + bytes(end - start) + content[end:])
 
 
