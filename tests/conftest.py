@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from tests.crash.volumes import may_mount
+from tests.integrations.extra import MODULES as INTEGRATIONS
 
 HERE = Path(__file__).parent
 MARKED_DIRECTORIES = ("crash", "terminal")
@@ -32,8 +33,8 @@ class ExpectedSkip:
     runs_here: Callable[[], bool]
 
 
-def _installed(module: str) -> Callable[[], bool]:
-    return lambda: find_spec(module) is not None
+def _installed(*modules: str) -> Callable[[], bool]:
+    return lambda: all(find_spec(module) is not None for module in modules)
 
 
 def _on_path(tool: str) -> Callable[[], bool]:
@@ -48,7 +49,9 @@ EXPECTED_SKIPS = (
     ExpectedSkip("tests/crash/test_syscalls.py::*", "strace", _on_path("strace")),
     ExpectedSkip("tests/terminal/*", "tmux", _on_path("tmux")),
     ExpectedSkip("tests/cli/test_export.py::*", "xxhsum", _on_path("xxhsum")),
-    ExpectedSkip("tests/integrations/*", "torch", _installed("torch")),
+    ExpectedSkip("tests/integrations/test_torch_publish.py", "torch", _installed("torch")),
+    ExpectedSkip("tests/integrations/test_*librar*.py", "the integrations extra", _installed(*INTEGRATIONS)),
+    ExpectedSkip("tests/integrations/test_power_cut_of_libraries.py::*", "root and loop devices", may_mount),
     ExpectedSkip("tests/test_saving.py::*h5py*", "h5py", _installed("h5py")),
     ExpectedSkip("tests/*safetensors*", "safetensors", _installed("safetensors")),
     ExpectedSkip("tests/monitor/test_io_priority.py::*", "an x86-64 kernel", lambda: os.uname().machine == "x86_64"),
@@ -69,9 +72,30 @@ def pytest_runtest_makereport(
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     report = yield
     if report.skipped and not hasattr(report, "wasxfail"):
-        excuses = [skip for skip in EXPECTED_SKIPS if fnmatchcase(item.nodeid, skip.tests)]
-        if not excuses or any(skip.runs_here() for skip in excuses):
-            needs = ", ".join(skip.needs for skip in excuses) or "not in EXPECTED_SKIPS of tests/conftest.py"
+        needs = _has_to_run(item.nodeid)
+        if needs is not None:
             report.outcome = "failed"
             report.longrepr = f"{item.nodeid} skipped where it has to run ({needs}): {call.excinfo}"
     return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(
+    collector: pytest.Collector,
+) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """A module that skips as a whole never becomes an item."""
+    report = yield
+    if report.skipped:
+        needs = _has_to_run(collector.nodeid)
+        if needs is not None:
+            report.outcome = "failed"
+            report.longrepr = f"{collector.nodeid} skipped where it has to run ({needs}): {report.longrepr}"
+    return report
+
+
+def _has_to_run(node: str) -> str | None:
+    """What it needs, if that is here or nothing says what it is; None where it may skip."""
+    excuses = [skip for skip in EXPECTED_SKIPS if fnmatchcase(node, skip.tests)]
+    if excuses and not any(skip.runs_here() for skip in excuses):
+        return None
+    return ", ".join(skip.needs for skip in excuses) or "not in EXPECTED_SKIPS of tests/conftest.py"
