@@ -58,14 +58,18 @@ def probe_deep(
         effort.report(Progress(PHASE, name, side, share.before + done, share.total))
 
     reader = LongReader(host.fs, fd, size, effort, pacer=Pacer(host.clock, effort.bytes_per_second), tell=tell)
-    finding = read_deep(reader, name)
+    finding = read_deep(reader, probe_open_file(Reader(host.fs, fd, size, effort), name), name)
     tell(size)
     return finding
 
 
-def read_deep(reader: LongReader, name: str) -> StructureFinding:
-    """`probe_deep` of a file that has its reader already; `name` is that of the file."""
-    quick = probe_open_file(Reader(reader.fs, reader.fd, reader.size, reader.effort), name)
+def holds_checksums(quick: StructureFinding) -> bool:
+    """Whether the checksums of the format prove a file whatever lies around it."""
+    return quick.format in _ZIPS or quick.format == _CHAIN
+
+
+def read_deep(reader: LongReader, quick: StructureFinding, name: str) -> StructureFinding:
+    """`probe_deep` of a file that has its reader and its quick finding already; `name` is that of the file."""
     if quick.structure in (Structure.CUT, Structure.BROKEN, Structure.INCOMPLETE):
         return quick
     try:
@@ -87,11 +91,11 @@ def _check(reader: LongReader, quick: StructureFinding, name: str) -> StructureF
     if quick.format in _ZIPS:
         return _check_zips(reader, quick, [(0, reader.size)])
     if quick.format == _CHAIN:
-        return _check_zips(reader, quick, find_archives(reader.apart()))
+        return _check_zips(reader, quick, find_archives(reader))
     if quick.structure is not Structure.OK:
         return quick
     if quick.format in _WITHOUT_CHECKSUMS:
-        spans = _WITHOUT_CHECKSUMS[quick.format](reader.apart())
+        spans = _WITHOUT_CHECKSUMS[quick.format](reader)
         return _look_through(reader, quick, spans, f"{quick.format} files hold no checksum")
     if quick.format == _NOT_LOOKED_THROUGH:
         return unprovable(quick, f"{quick.format} files hold no checksum of them")

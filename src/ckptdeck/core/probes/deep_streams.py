@@ -78,7 +78,7 @@ def _read_for_ever(reader: Reader, unpacked: Unpacked) -> Damage:
 
 
 def _walk_lz4(reader: LongReader, quick: StructureFinding) -> StructureFinding:
-    walked = lz4.walk_lz4(reader.apart())
+    walked = lz4.walk_lz4(reader)
     what = f"its {counted(walked.blocks, 'compressed block')} end at byte {walked.end:,}; their content is not checked"
     if walked.end < reader.size:
         return too_many(quick, reader.size, walked.end, what, _EXACT_SIZE)

@@ -15,6 +15,7 @@ from ckptdeck.core.states import Structure
 
 FORMAT = "integrity"
 NAME = "integrity.json"
+HASHES_LEFT = "their hashes are not checked here"
 
 _ALGORITHM = "sha256"
 _DIGEST = re.compile(r"[0-9a-fA-F]{64}", re.ASCII)
@@ -71,4 +72,4 @@ def _judge(tree: Tree, directory: str, listed: dict[str, str]) -> str:
         )
     unlisted = [name for name in tree.inside(directory) if name not in listed and name != path]
     rest = f", and not {some(unlisted, 1)}" if unlisted else ""
-    return f"{counted(len(listed), 'file')} that {path} names{rest}; their hashes are not checked here"
+    return f"{counted(len(listed), 'file')} that {path} names{rest}; {HASHES_LEFT}"

@@ -18,6 +18,8 @@ from ckptdeck.core.probes.reading import MIB, PAGE, is_zero
 
 _MOST_RUNS = 4096
 """More runs of zero pages than this are nobody's loss."""
+_MOST_TENSORS = 16
+"""As many may be read again for zeros of their own."""
 _EVEN = 512
 """A tensor that begins at a multiple of it has rows that begin at page boundaries sooner or later."""
 _OWN_ZEROS = 64
@@ -41,10 +43,13 @@ def find_lost_runs(reader: LongReader, spans: Sequence[Span]) -> str:
         if len(runs) > _MOST_RUNS:
             return ""
     own: dict[Span, bool] = {}
+    """Whether a tensor has zeros of its own."""
     for begin, end in runs:
         span = cut_inside(reader, begin, span_at)
         if span is None or span.begin % _EVEN == 0 or _ends_as_a_value(reader, end, span_at):
             continue
+        if span not in own and len(own) == _MOST_TENSORS:
+            break
         if span not in own:
             own[span] = _has_zeros_of_its_own(reader, span, begin, end)
         if not own[span]:
@@ -58,16 +63,18 @@ def find_lost_runs(reader: LongReader, spans: Sequence[Span]) -> str:
 def _zero_pages(reader: LongReader, begin: int, end: int) -> Iterator[tuple[int, int]]:
     """(begin, end) of each run of pages that hold nothing but zeros, from the page boundary `begin` on."""
     start: int | None = None
-    place = begin
+    place, data = begin, b""
     for piece in reader.pieces(begin, end // PAGE * PAGE):
-        data = bytes(piece)
-        for page in range(0, len(data), PAGE):
+        data += piece
+        whole = len(data) // PAGE * PAGE
+        for page in range(0, whole, PAGE):
             if data.startswith(_ZERO_PAGE, page):
                 start = place + page if start is None else start
             elif start is not None:
                 yield start, place + page
                 start = None
-        place += len(data)
+        place += whole
+        data = data[whole:]
     if start is not None:
         yield start, place
 

@@ -82,14 +82,27 @@ class Reader:
         self.bytes_read += filled
         return bytes(view[:filled])
 
-    def near(self, offset: int, length: int) -> bytes:
+    def near(self, offset: int, length: int, ahead: int = _AHEAD) -> bytes:
         """Like `at`, reading a little further, for small things that lie close together."""
         start = offset - self._window_at
         if start < 0 or start + length > len(self._window):
-            self._window = self.at(offset, max(length, _AHEAD))
+            self._window = self.at(offset, max(length, ahead))
             self._window_at = offset
             start = 0
         return self._window[start : start + length]
+
+
+class Section(Reader):
+    """A part of a file, from `begin` up to `end`, as if it were a file of its own."""
+
+    def __init__(self, outer: Reader, begin: int, end: int) -> None:
+        super().__init__(outer.fs, outer.fd, end - begin, outer.effort)
+        self._outer = outer
+        self._begin = begin
+
+    def at(self, offset: int, length: int) -> bytes:
+        length = min(length, self.size - offset)
+        return self._outer.at(self._begin + offset, length) if offset >= 0 and length > 0 else b""
 
 
 def is_zero(data: bytes) -> bool:

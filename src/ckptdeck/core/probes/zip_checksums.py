@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from ckptdeck.core.amounts import counted
-from ckptdeck.core.probes.long_reading import LongReader, Section
+from ckptdeck.core.probes.long_reading import LongReader
 from ckptdeck.core.probes.lost_pages import Span
-from ckptdeck.core.probes.reading import MIB, Damage
+from ckptdeck.core.probes.reading import MIB, Damage, Section
 from ckptdeck.core.probes.zip_directory import Directory, Entry, check_member, find_directory
 from ckptdeck.core.states import Structure
 
@@ -42,12 +42,13 @@ def check_archive(reader: LongReader, begin: int, end: int, tally: Tally) -> Non
 
     Raises Damage for the first member that does not agree, saying how many do not; also where headers do not fit.
     """
-    directory = find_directory(Section(reader.apart(), begin, end))
+    section = Section(reader, begin, end)
+    directory = find_directory(section)
     if directory is None:
         raise Damage(Structure.BROKEN, f"no archive ends between bytes {begin:,} and {end:,}")
     wrong: list[str] = []
     agreed_before = tally.agree
-    for entry, data in _members(Section(reader, begin, end), directory):
+    for entry, data in _members(section, directory):
         if not entry.stored and not entry.size:
             continue
         if not directory.has_checksums:

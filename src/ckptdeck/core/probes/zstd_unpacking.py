@@ -27,7 +27,7 @@ def unpack_zstd(reader: LongReader) -> Unpacked | None:
     """
     if not can_decompress():
         return None
-    frames = Frames(reader.apart(), sys.maxsize)
+    frames = Frames(reader, sys.maxsize)
     frames.walk()
     source = _Source(reader, frames.place)
     content = 0
