@@ -98,6 +98,7 @@ def test_a_dry_run_writes_nothing(deck: Deck, action: str) -> None:
     assert set(document) == {
         "schema",
         "action",
+        "confirm_count",
         "digest",
         "answer",
         "names",

@@ -39,7 +39,7 @@ def row(primary: State | None, mirror: State | None, *, mirrored: bool = True) -
         (V, State.UNREADABLE, Verdict.UNKNOWN),
         (State.UNREADABLE, State.RETIRED, Verdict.UNKNOWN),
         (State.RETIRED, V, Verdict.RETIRED),
-        (State.UNSAFE_WRITE, State.RETIRED, Verdict.RETIRED),
+        (State.UNSAFE_WRITE, State.RETIRED, Verdict.IN_FLIGHT),
         (State.UNSAFE_WRITE, V, Verdict.IN_FLIGHT),
         (V, State.UNSAFE_WRITE, Verdict.IN_FLIGHT),
         (V, V, Verdict.SAFE),

@@ -22,13 +22,15 @@ from ckptdeck.monitor.command_line import command_line
 from ckptdeck.monitor.core_calls import PLANNERS
 
 
-def run_action(session: Session, arguments: argparse.Namespace, options: Mapping[str, str]) -> int:
+def run_action(
+    session: Session, arguments: argparse.Namespace, options: Mapping[str, str], *, confirmed_count: int | None = None
+) -> int:
     """Plans the command and, when confirmed, applies it. Returns the exit code."""
     saved = None if arguments.only_plan is None else read_plan_file(arguments.only_plan, arguments.command)
     plan = make_plan(session, arguments.command, options, saved)
     if arguments.dry_run:
         return show_only(session.terminal, plan)
-    result = carry_out(session, plan, confirmed=arguments.yes)
+    result = carry_out(session, plan, confirmed=arguments.yes, confirmed_count=confirmed_count)
     session.terminal.document(json_output.result_document(result))
     return result.exit_code
 
@@ -44,7 +46,8 @@ def make_plan(session: Session, action: str, options: Mapping[str, str], saved: 
             )
         names, options = saved.names, saved.options
     survey = session.look()
-    require_known(survey, names)
+    if action != "purge":  # its names are ids in quarantine, which the planner knows
+        require_known(survey, names)
     plan = PLANNERS[action](survey, names, options)
     return plan if saved is None else restrict(plan, saved)
 
@@ -58,7 +61,7 @@ def show_only(terminal: Terminal, plan: Plan) -> int:
     return blocked_code(plan)
 
 
-def carry_out(session: Session, plan: Plan, *, confirmed: bool) -> PlanResult:
+def carry_out(session: Session, plan: Plan, *, confirmed: bool, confirmed_count: int | None = None) -> PlanResult:
     """Shows the plan, asks, applies it and reports each item. Raises Refused when it may not or nobody agreed."""
     terminal = session.terminal
     if plan.refused is not None:
@@ -71,8 +74,15 @@ def carry_out(session: Session, plan: Plan, *, confirmed: bool) -> PlanResult:
         terminal.lay_before(text.plan_lines(plan))
         mirror = session.pair.mirror
         line = command_line(plan, session.pair.primary.root, None if mirror is None else mirror.root)
-        terminal.confirm(f"Do this ({plan.action}, {counted(len(plan.acting), 'item')})?", f"{line} --yes")
-    result = _apply(session, plan)
+        if plan.count is not None and confirmed_count is None:
+            line += f" --confirm-count {plan.count}"
+            terminal.confirm_number(
+                f"Type how many copies are to be deleted ({plan.action}): ", plan.count, f"{line} --yes"
+            )
+            confirmed_count = plan.count
+        else:
+            terminal.confirm(f"Do this ({plan.action}, {counted(len(plan.acting), 'item')})?", f"{line} --yes")
+    result = _apply(session, plan, confirmed_count)
     terminal.say(text.summary_line(result))
     return result
 
@@ -104,7 +114,7 @@ def require_known(survey: Survey, names: tuple[str, ...]) -> None:
     )
 
 
-def _apply(session: Session, plan: Plan) -> PlanResult:
+def _apply(session: Session, plan: Plan, confirmed_count: int | None) -> PlanResult:
     terminal = session.terminal
     paint = text.paint_for(terminal)
     with session.working() as (effort, bar):
@@ -115,7 +125,7 @@ def _apply(session: Session, plan: Plan) -> PlanResult:
             if terminal.as_json and not terminal.quiet:
                 terminal.progress_line(json_output.progress_result(result))
 
-        result = apply(session.host, session.pair, session.policy, plan, effort, tell)
+        result = apply(session.host, session.pair, session.policy, plan, effort, tell, confirmed_count)
     result = replace(result, results=result.results + _unreached(plan, result))
     _write_down(session, result)
     return result

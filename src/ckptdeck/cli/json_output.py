@@ -64,6 +64,7 @@ def plan_document(plan: Plan) -> Document:
         "items": [item_object(item) for item in plan.items],
         "frees": plan.frees,
         "needs": plan.needs,
+        "confirm_count": plan.count,
     }
 
 
@@ -221,6 +222,13 @@ def _in_flight(flight: InFlight) -> Document:
         "reason": flight.reason,
         "writer": None if flight.writer is None else {"pid": flight.writer.pid, **json_name(flight.writer.name)},
         "bytes_per_second": flight.bytes_per_second,
+    }
+
+
+def quarantined_document(survey: Survey) -> Document:
+    return {
+        "schema": "ckptdeck.quarantined/1",
+        "sides": {side.role.value: [_quarantined(one) for one in side.inventory.quarantine] for side in survey.sides},
     }
 
 

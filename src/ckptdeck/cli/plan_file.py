@@ -73,7 +73,8 @@ def restrict(plan: Plan, saved: SavedPlan) -> Plan:
     )
     kept = [item for item in items if item.acts]
     share = sum(item.size for item in kept) / max(1, sum(item.size for item in plan.acting))
-    return replace(plan, items=items, needs=round(plan.needs * share), frees=round(plan.frees * share))
+    count = None if plan.count is None else sum(item.act is Act.DELETE for item in kept)
+    return replace(plan, items=items, count=count, needs=round(plan.needs * share), frees=round(plan.frees * share))
 
 
 def _key(item: PlanItem) -> _Key:

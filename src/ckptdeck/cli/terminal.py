@@ -112,13 +112,7 @@ class Terminal:
 
         `retry` is the command line that would not have to ask.
         """
-        if not self.interactive:
-            raise Refused(
-                "Nothing was changed: nobody confirmed",
-                guard="not-confirmed",
-                why="Without --yes a person is asked, and stdin and stderr are not both a terminal",
-                next_step=f"Look at the plan with --dry-run, then run `{retry}`",
-            )
+        self._require_person(retry)
         self._write(self.stderr, f"{question} [y/N] ")
         answer = self.stdin.readline().strip().lower()
         if answer not in ("y", "yes"):
@@ -128,7 +122,28 @@ class Terminal:
                 next_step="Run the command again when the plan is what you want",
             )
 
+    def confirm_number(self, question: str, number: int, retry: str) -> None:
+        """Asks a person for a number. Raises Refused when there is none, or when it is another one."""
+        self._require_person(retry)
+        self._write(self.stderr, question)
+        answer = self.stdin.readline().strip()
+        if answer != str(number):
+            raise Refused(
+                f"Nothing was changed: the number was not {number}",
+                guard="not-confirmed",
+                next_step="Run the command again when the plan is what you want",
+            )
+
     # --- inside
+
+    def _require_person(self, retry: str) -> None:
+        if not self.interactive:
+            raise Refused(
+                "Nothing was changed: nobody confirmed",
+                guard="not-confirmed",
+                why="Without --yes a person is asked, and stdin and stderr are not both a terminal",
+                next_step=f"Look at the plan with --dry-run, then run `{retry}`",
+            )
 
     def _write(self, stream: TextIO, text: str) -> None:
         encoding = stream.encoding or "utf-8"

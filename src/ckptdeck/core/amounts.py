@@ -44,9 +44,9 @@ def years_text(seconds: float) -> str:
     return f"{seconds / _YEAR:.0f}y" if seconds >= 2 * _YEAR else ""
 
 
-def counted(count: int, noun: str) -> str:
+def counted(count: int, noun: str, plural: str = "") -> str:
     """1, "checkpoint" -> "1 checkpoint"; 1046, "checkpoint" -> "1,046 checkpoints"."""
-    return f"{count} {noun}" if count == 1 else f"{count:,} {noun}s"
+    return f"{count} {noun}" if count == 1 else f"{count:,} {plural or noun + 's'}"
 
 
 def moment_text(seconds: float) -> str:

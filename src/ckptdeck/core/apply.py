@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 
-from ckptdeck.core.adoption import adopt, adopt_twins
+from ckptdeck.core.acts import Acts
 from ckptdeck.core.checkpoint_set import CheckpointSet, Pair, find_pair, from_condition
 from ckptdeck.core.errors import (
     Cancelled,
@@ -22,22 +21,18 @@ from ckptdeck.core.errors import (
 )
 from ckptdeck.core.host import Host
 from ckptdeck.core.initialise import initialise
-from ckptdeck.core.lock import set_lock
-from ckptdeck.core.manifest import Manifest
 from ckptdeck.core.plans.plan import Act, ItemResult, Outcome, Plan, PlanItem, PlanResult, Refusal
 from ckptdeck.core.policy import Policy
 from ckptdeck.core.progress import UNHURRIED, Effort
-from ckptdeck.core.recheck import require_free, require_no_writer, require_same, target_of
-from ckptdeck.core.recovery import discard, finish, sweep_temporaries
-from ckptdeck.core.removal import quarantine
+from ckptdeck.core.recovery import sweep_temporaries
 from ckptdeck.core.safe_text import visible
 from ckptdeck.core.states import Condition, Role
-from ckptdeck.core.transfer import Staged, staged_copy
 
 OnResult = Callable[[ItemResult], None]
 _TRANSIENT = frozenset({errno.EBUSY, errno.ETXTBSY, errno.EAGAIN, errno.ESTALE, errno.EINTR})
 _PAUSES = (0.5, 2.0)
 """Seconds before each retry of what may go away by itself."""
+_NEEDS_BOTH = frozenset({Act.COPY, Act.REPAIR, Act.POINTER, Act.DELETE})
 _VOLUME_GUARDS = frozenset({"not-mounted", "wrong-set", "two-controls", "unreadable"})
 
 
@@ -48,8 +43,11 @@ def apply(
     plan: Plan,
     effort: Effort = UNHURRIED,
     on_result: OnResult | None = None,
+    confirmed_count: int | None = None,
 ) -> PlanResult:
     """Does the acting items of `plan` in order and tells `on_result` of each.
+
+    A plan with a `count` is refused unless `confirmed_count` is that number.
 
     A failing volume or a full disk stops what else that side would get; other items go on. Raises the error of
     `plan.refused`, and UsageError or VolumeSuspect when a side is not what it was; nothing is done then.
@@ -62,10 +60,18 @@ def apply(
     _require_sides(pair, plan)
     if plan.action == "recover":
         _sweep(host, pair, policy)
+    if plan.count is not None and confirmed_count != plan.count:
+        raise Refused(
+            f"This plan deletes {plan.count} copies, more than half of what is on a side",
+            guard="unconfirmed-count",
+            why="So many are deleted only when their number was confirmed",
+            next_step=f"Look at the plan again; if it is right, add --confirm-count {plan.count}",
+        )
     results: list[ItemResult] = []
     stopped: dict[Role, CkptdeckError] = {}
+    acts = Acts(host, pair, policy, plan)
     for group in _groups(plan):
-        for result in _run_group(host, pair, policy, group, effort, stopped):
+        for result in _run_group(acts, group, effort, stopped):
             results.append(result)
             if on_result is not None:
                 on_result(result)
@@ -92,7 +98,7 @@ def _initialise(host: Host, pair: Pair) -> Pair:
 def _require_sides(pair: Pair, plan: Plan) -> None:
     """A side that is not there, or not the one meant, gets nothing; a copy needs both (invariant 5)."""
     needed = {item.side for item in plan.acting}
-    needed |= {item.side.other for item in plan.acting if item.act in (Act.COPY, Act.REPAIR)}
+    needed |= {item.side.other for item in plan.acting if item.act in _NEEDS_BOTH}
     for checkpoint_set in pair.sets:
         if checkpoint_set.role not in needed or checkpoint_set.condition is Condition.OK:
             continue
@@ -143,12 +149,7 @@ def _groups(plan: Plan) -> Iterator[tuple[PlanItem, ...]]:
 
 
 def _run_group(
-    host: Host,
-    pair: Pair,
-    policy: Policy,
-    group: tuple[PlanItem, ...],
-    effort: Effort,
-    stopped: dict[Role, CkptdeckError],
+    acts: Acts, group: tuple[PlanItem, ...], effort: Effort, stopped: dict[Role, CkptdeckError]
 ) -> list[ItemResult]:
     earlier = next((stopped[item.side] for item in group if item.side in stopped), None)
     if earlier is not None:
@@ -156,14 +157,21 @@ def _run_group(
         text = f"not tried: {earlier.what}"
         return [ItemResult(item, outcome, text, earlier.exit_code, earlier.code) for item in group]
     try:
-        text = _with_retries(host, pair, policy, group, effort)
+        text = _with_retries(acts, group, effort)
     except CkptdeckError as error:
-        if isinstance(error, VolumeSuspect | NoSpace):
-            stopped[group[0].side] = error
-        elif isinstance(error, Cancelled):
+        if isinstance(error, Cancelled) or _stops_both(group[0], error):
             stopped.update(dict.fromkeys(Role, error))
+        elif isinstance(error, VolumeSuspect | NoSpace):
+            stopped[group[0].side] = error
         return [_failed(item, error) for item in group]
     return [ItemResult(item, Outcome.DONE, text) for item in group]
+
+
+def _stops_both(item: PlanItem, error: CkptdeckError) -> bool:
+    """What is pruned goes on both sides or on neither: a survivor that is not proven, or a failing disk, ends it."""
+    if item.act is Act.VERIFY:
+        return True
+    return item.act is Act.DELETE and not isinstance(error, Refused | LockHeld)
 
 
 def _failed(item: PlanItem, error: CkptdeckError) -> ItemResult:
@@ -176,13 +184,13 @@ def _failed(item: PlanItem, error: CkptdeckError) -> ItemResult:
     return ItemResult(item, outcome, str(error), error.exit_code, error.code, isinstance(error, RottenSource))
 
 
-def _with_retries(host: Host, pair: Pair, policy: Policy, group: tuple[PlanItem, ...], effort: Effort) -> str:
+def _with_retries(acts: Acts, group: tuple[PlanItem, ...], effort: Effort) -> str:
     """Each try stages a new inode. A device that returned other bytes is asked once more; servers twice."""
     pauses = iter(_PAUSES)
     mismatched = False
     while True:
         try:
-            return _do(host, pair, policy, group, effort)
+            return acts.do(group, effort)
         except ContentMismatch:
             if mismatched:
                 raise
@@ -195,65 +203,4 @@ def _with_retries(host: Host, pair: Pair, policy: Policy, group: tuple[PlanItem,
             pause = next(pauses, None)
             if pause is None:
                 raise failure from error
-            host.clock.sleep(pause)
-
-
-def _do(host: Host, pair: Pair, policy: Policy, group: tuple[PlanItem, ...], effort: Effort) -> str:
-    effort.check()
-    item = group[0]
-    target = pair.on(item.side)
-    match item.act:
-        case Act.RECORD if len(group) == 2:
-            return adopt_twins(host, pair, group[0], group[1], effort)
-        case Act.RECORD:
-            return adopt(host, pair, item, effort)
-        case Act.COPY | Act.REPAIR:
-            return _copy(host, pair, policy, item, effort)
-        case Act.FINISH:
-            with _locked(host, pair):
-                return finish(host, target, item, policy, effort)
-        case Act.DISCARD:
-            with _locked(host, pair):
-                return discard(host, target, item, policy)
-    raise UsageError(f"This program cannot carry out {item.act!r}", next_step="Plan anew with this version")
-
-
-def _copy(host: Host, pair: Pair, policy: Policy, item: PlanItem, effort: Effort) -> str:
-    """Stage and prove, then name. What stands in the way goes to quarantine only once its successor is proven."""
-    source, target = pair.on(item.side.other), pair.on(item.side)
-    replacing = bool(item.target)
-    if not replacing:
-        require_free(host, target.path_of(item.name))
-    with staged_copy(host, source, target, item, policy, effort) as staged:
-        if not replacing:
-            published = staged.give_name(host)
-        else:
-            with _locked(host, pair):
-                _set_aside(host, pair, target, item, staged)
-                published = staged.give_name(host)
-    evidence = published.receipt.evidence.value if published.receipt is not None else "stream"
-    return f"{'replaced' if replacing else 'copied'} and proven, {evidence} evidence"
-
-
-def _set_aside(host: Host, pair: Pair, target: CheckpointSet, item: PlanItem, staged: Staged) -> None:
-    unit = target_of(target, item)
-    found = require_same(host, unit, item.target, item.target_inode)
-    require_no_writer(host, unit, found)
-    _require_unpinned(host, pair, item)
-    inode = found.node[1] if found.node is not None else None
-    quarantine(host, target, staged.volume, unit, inode=inode, reason=item.reason)
-
-
-def _require_unpinned(host: Host, pair: Pair, item: PlanItem) -> None:
-    """A pin on either side protects both, also one set since the plan was made."""
-    for checkpoint_set in pair.sets:
-        if Manifest(host.fs, checkpoint_set).pin(item.name) is not None:
-            raise Refused(
-                f"{visible(item.name)} is pinned", guard="pinned", next_step=f"`ckptdeck unpin {visible(item.name)}`"
-            )
-
-
-@contextmanager
-def _locked(host: Host, pair: Pair) -> Iterator[None]:
-    with set_lock(host, *_usable(pair)):
-        yield
+            acts.host.clock.sleep(pause)

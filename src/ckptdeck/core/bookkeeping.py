@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import stat
 from collections.abc import Mapping
 from dataclasses import replace
 
 from ckptdeck.core.checkpoint_set import CheckpointSet, sibling_control
 from ckptdeck.core.filesystem import FileSystem, read_file
 from ckptdeck.core.manifest import RACY_NS, Manifest
-from ckptdeck.core.record_format import seconds_of
+from ckptdeck.core.record_format import decode_record, seconds_of
 from ckptdeck.core.safe_text import name_from_json
-from ckptdeck.core.sighting import Quarantined, ReadBefore, Record
-from ckptdeck.core.states import Condition, Role
+from ckptdeck.core.sighting import Quarantined, ReadBefore, Record, Removing
+from ckptdeck.core.states import Condition, Kind, Role
+from ckptdeck.core.unit import OddThing, walk
 
-_LIMIT = 1 << 20
+_LIMIT = 64 << 20
+BESIDE_QUARANTINED = (".json", ".record")
+"""Of an artifact in quarantine: why it is there, and the record it had."""
 
 
 def read_bookkeeping(
@@ -61,24 +66,56 @@ def list_quarantine(fs: FileSystem, checkpoint_set: CheckpointSet) -> tuple[Quar
         return ()
     directory = checkpoint_set.control_path("quarantine")
     listed = fs.list_directory(directory)
-    reasons = {entry.name for entry in listed if entry.name.endswith(".json")}
+    names = {entry.name for entry in listed}
     found = []
     for entry in listed:
-        if entry.stat is None or entry.name.startswith(".") or entry.name in reasons:
+        if entry.stat is None or entry.name.startswith(".") or entry.name.endswith(BESIDE_QUARANTINED):
             continue
-        name, reason, at = entry.name, "no reason was kept", entry.stat.st_ctime
-        if entry.name + ".json" in reasons:
-            name, reason, at = _why(fs, os.path.join(directory, entry.name + ".json"), (name, reason, at))
-        found.append(Quarantined(entry.name, name, reason, entry.stat.st_size, at))
+        path = os.path.join(directory, entry.name)
+        size = entry.stat.st_size if stat.S_ISREG(entry.stat.st_mode) else _size_of_tree(fs, path)
+        bare = Quarantined(entry.name, entry.name, "no reason was kept", size, entry.stat.st_ctime)
+        found.append(_with_note(fs, path + ".json", bare) if entry.name + ".json" in names else bare)
     return tuple(sorted(found, key=lambda one: (-one.at, one.id)))
 
 
-def _why(fs: FileSystem, path: str, otherwise: tuple[str, str, float]) -> tuple[str, str, float]:
+def _size_of_tree(fs: FileSystem, path: str) -> int:
+    try:
+        return sum(member.size for member in walk(fs, path))
+    except (OSError, OddThing):
+        return 0
+
+
+def _with_note(fs: FileSystem, path: str, bare: Quarantined) -> Quarantined:
+    """What the note beside it says; a damaged one says nothing."""
     try:
         document = json.loads(read_file(fs, path, _LIMIT))
-        reason = document["reason"]
+        reason, kind = document["reason"], Kind(document.get("kind", Kind.FILE.value))
         if not isinstance(reason, str):
-            raise ValueError("reason is not text")
-        return name_from_json(document), reason, seconds_of(document["at"])
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
-        return otherwise
+            return bare
+        return replace(
+            bare,
+            name=name_from_json(document),
+            reason=reason,
+            at=seconds_of(document["at"]),
+            kind=kind,
+            named=True,
+        )
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return bare
+
+
+def list_removals(fs: FileSystem, checkpoint_set: CheckpointSet) -> tuple[Removing, ...]:
+    """Deletions that were interrupted. Raises OSError when their place cannot be listed."""
+    if checkpoint_set.control is None:
+        return ()
+    directory = checkpoint_set.control_path("removing")
+    found = []
+    for entry in fs.list_directory(directory):
+        if not entry.name.endswith(".json") or entry.name.startswith("."):
+            continue
+        name = entry.name.removesuffix(".json")
+        with contextlib.suppress(OSError, ValueError):
+            found.append(Removing(name, decode_record(read_file(fs, os.path.join(directory, entry.name), _LIMIT)).name))
+            continue
+        found.append(Removing(name, name))
+    return tuple(found)

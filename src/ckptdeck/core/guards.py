@@ -49,6 +49,12 @@ class Guard(StrEnum):
     """An unfinished publish of the same name: `recover` first."""
     NEEDS_ADOPT = "needs-adopt"
     NEEDS_REPAIR = "needs-repair"
+    TOO_FEW = "too-few-newer"
+    """Fewer than N newer steps are verified where it counts (invariant 3)."""
+    OUT_OF_ORDER = "out-of-order"
+    POLICY = "policy"
+    EXISTS = "exists"
+    VANISHED = "everything-vanished"
     NO_GOOD_COPY = "no-good-copy"
     """The other side has no verified copy to repair from."""
 
@@ -225,6 +231,18 @@ def condition(side: Side) -> Refusal | None:
         return None
     why = visible(inventory.why) or f"the {side.role} {visible(inventory.root)} is {inventory.condition}"
     return Refusal(Guard(inventory.condition), why)
+
+
+def everything_vanished(side: Side) -> Refusal | None:
+    """Records, and none of what they name is there: a lost mount or a wiped disk, no retention (R23)."""
+    recorded = [c for c in side.checkpoints if c.sighting.record is not None and not c.sighting.record.retired]
+    if not recorded or any(copy.state not in NOT_THERE for copy in recorded):
+        return None
+    text = (
+        f"nothing of the {len(recorded)} recorded checkpoints is left on the {side.role} "
+        f"{visible(side.inventory.root)}: its volume may not be mounted, so nothing is deleted anywhere"
+    )
+    return Refusal(Guard.VANISHED, text)
 
 
 def uninitialised(survey: Survey, role: Role) -> Refusal | None:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 
 from ckptdeck.core.filesystem import FileSystem, read_file
 from ckptdeck.core.safe_text import visible
-from ckptdeck.core.sighting import Warning
+from ckptdeck.core.sighting import Pointer, Warning
 
 POINTER_LIMIT = 4096
 """Bytes. What is larger is no pointer, whatever it is called."""
@@ -16,29 +16,34 @@ _TENSORFLOW = re.compile(r'^model_checkpoint_path:\s*"([^"]*)"', re.MULTILINE)
 
 
 def read_pointers(
-    fs: FileSystem, root: str, pointers: Iterable[str], links: Mapping[str, str], steps: Mapping[str, int | None]
-) -> tuple[dict[str, str], tuple[Warning, ...]]:
-    """Target → the pointer that names it, and a warning for each pointer to nothing.
+    fs: FileSystem, root: str, names: Iterable[str], links: Mapping[str, str], steps: Mapping[str, int | None]
+) -> tuple[tuple[Pointer, ...], dict[str, str], tuple[Warning, ...]]:
+    """The pointer files, target → what points to it (a file or a link), and a warning for each pointer to nothing.
 
     `links` are symbolic links and their targets, `steps` the names in the set with their steps.
     """
+    pointers = []
     found: dict[str, str] = {}
     warnings = []
-    for pointer in sorted(pointers):
+    for name in sorted(names):
+        path = os.path.join(root, name)
         try:
-            text = os.fsdecode(read_file(fs, os.path.join(root, pointer), POINTER_LIMIT)).strip()
+            status = fs.lstat(path)
+            content = read_file(fs, path, POINTER_LIMIT)
         except OSError as error:
-            warnings.append(Warning("pointer", f"{visible(pointer)} cannot be read: {error.strerror}"))
+            warnings.append(Warning("pointer", f"{visible(name)} cannot be read: {error.strerror}"))
             continue
+        text = os.fsdecode(content).strip()
         targets = _targets(text, steps)
-        found.update(dict.fromkeys(targets, pointer))
+        pointers.append(Pointer(name, tuple(targets), content, status.st_ino, status.st_mtime_ns))
+        found.update(dict.fromkeys(targets, name))
         if not targets:
-            warnings.append(Warning("pointer", f"{visible(pointer)} names {visible(text, 80)!r}, which is not here"))
+            warnings.append(Warning("pointer", f"{visible(name)} names {visible(text, 80)!r}, which is not here"))
     for link, target in links.items():
         directory, name = os.path.split(os.path.normpath(target))
         if directory in ("", root) and name in steps:
             found[name] = link
-    return found, tuple(warnings)
+    return tuple(pointers), found, tuple(warnings)
 
 
 def _targets(text: str, steps: Mapping[str, int | None]) -> list[str]:

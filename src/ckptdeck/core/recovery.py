@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from ckptdeck.core.announcement import finish_earlier
 from ckptdeck.core.checkpoint_set import SUBDIRECTORIES, CheckpointSet
+from ckptdeck.core.deletion import finish_removal
 from ckptdeck.core.filesystem import is_there
 from ckptdeck.core.hashing import digest_descriptor, evidence_now, read_for_proof
 from ckptdeck.core.host import Host
@@ -41,6 +42,8 @@ def finish(host: Host, target: CheckpointSet, item: PlanItem, policy: Policy, ef
     manifest = Manifest(host.fs, target, pid=host.pid)
     volume = volume_of(host.fs, target.root)
     match item.details.get("mode"):
+        case "removal":
+            return finish_removal(host, target, volume, item.details["id"])
         case "tree":
             return finish_tree(host, target, manifest, volume, item, policy, effort)
         case "roll-forward":

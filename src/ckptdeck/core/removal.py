@@ -7,35 +7,50 @@ it is something else: publish takes no lock, so a trainer may have replaced it i
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
+import stat
 
 import xxhash
 
 from ckptdeck.core.checkpoint_set import CheckpointSet
+from ckptdeck.core.dismantle import dismantle
 from ckptdeck.core.errors import Refused
+from ckptdeck.core.filesystem import is_there
 from ckptdeck.core.host import Host
+from ckptdeck.core.manifest import RECORD, Manifest, store_name
 from ckptdeck.core.naming import markers_last
 from ckptdeck.core.record_format import iso
 from ckptdeck.core.safe_text import json_name, visible
 from ckptdeck.core.sighting import Volume
-from ckptdeck.core.small_file import write_small_file
+from ckptdeck.core.small_file import sync_names, write_small_file
 from ckptdeck.core.states import Kind
 from ckptdeck.core.unit import Unit, look_at
 from ckptdeck.core.volume import fsync_directory, rename_into_place
 
+KEPT_RECORD = ".record"
+"""Beside an artifact in quarantine: the record it had."""
 QUARANTINE_SCHEMA = "ckptdeck.quarantined/1"
 
 
 def quarantine(
-    host: Host, checkpoint_set: CheckpointSet, volume: Volume, unit: Unit, *, inode: int | None, reason: str
+    host: Host,
+    checkpoint_set: CheckpointSet,
+    volume: Volume,
+    unit: Unit,
+    *,
+    inode: int | None,
+    reason: str,
+    with_record: bool = False,
 ) -> str:
     """Moves `unit` out of its directory by one rename and returns its quarantine id; a group name by name.
 
     Frees nothing. The note beside it is best effort, so that it works on a full disk. Raises Refused when the name
     leads to another inode than `inode` (it is then where it was), OSError when it cannot be moved.
+    `with_record` takes its record along, so that it is not missed afterwards and can be put back as it was.
     """
-    entry = _new_id(host, unit.name)
+    entry = new_id(host, unit.name)
     aside = checkpoint_set.control_path("quarantine", entry)
     if unit.kind is Kind.GROUP:
         size = _move_members(host, volume, unit, aside)
@@ -46,6 +61,8 @@ def quarantine(
         size = look_at(host.fs, Unit(os.path.dirname(aside), entry, unit.kind)).size
     fsync_directory(host.fs, checkpoint_set.control_path("quarantine"), volume)
     fsync_directory(host.fs, unit.root, volume)
+    if with_record:
+        _take_record(host, checkpoint_set, unit.name, aside)
     note = {
         "schema": QUARANTINE_SCHEMA,
         "id": entry,
@@ -63,6 +80,63 @@ def quarantine(
     return entry
 
 
+def _take_record(host: Host, checkpoint_set: CheckpointSet, name: str, aside: str) -> None:
+    """After the data, so that a crash in between shows it as missing and never as a candidate without a record."""
+    manifest = Manifest(host.fs, checkpoint_set, pid=host.pid)
+    with contextlib.suppress(FileNotFoundError):
+        host.fs.rename(os.path.join(manifest.records_directory, store_name(name) + RECORD), aside + KEPT_RECORD)
+        sync_names(host.fs, manifest.records_directory)
+    with contextlib.suppress(OSError):
+        manifest.drop_receipt(name)
+
+
+def put_back(host: Host, checkpoint_set: CheckpointSet, volume: Volume, entry: str, unit: Unit) -> None:
+    """From quarantine to its name, no clobber, with the record it had. Raises FileExistsError when a name is taken."""
+    aside = checkpoint_set.control_path("quarantine", entry)
+    if unit.kind is Kind.GROUP:
+        _put_members_back(host, volume, unit, aside)
+    else:
+        inode = host.fs.lstat(aside).st_ino
+        rename_into_place(host, volume, aside, unit.path, replace=False, inode=inode)
+    fsync_directory(host.fs, unit.root, volume)
+    manifest = Manifest(host.fs, checkpoint_set, pid=host.pid)
+    record = os.path.join(manifest.records_directory, store_name(unit.name) + RECORD)
+    with contextlib.suppress(FileNotFoundError, FileExistsError):  # a newer record counts more than the kept one
+        inode = host.fs.lstat(aside + KEPT_RECORD).st_ino
+        rename_into_place(host, volume, aside + KEPT_RECORD, record, replace=False, inode=inode)
+    sync_names(host.fs, manifest.records_directory)
+    _drop_notes(host, aside)
+
+
+def purge(host: Host, checkpoint_set: CheckpointSet, entry: str) -> None:
+    """Takes an artifact in quarantine apart. Raises OSError, OddThing for what only a person should remove."""
+    aside = checkpoint_set.control_path("quarantine", entry)
+    if stat.S_ISDIR(host.fs.lstat(aside).st_mode):
+        dismantle(host.fs, aside)
+    else:
+        host.fs.unlink(aside)
+    _drop_notes(host, aside)
+
+
+def _put_members_back(host: Host, volume: Volume, unit: Unit, aside: str) -> None:
+    """The marker last, as in a publish; when a name is taken everything stays in quarantine."""
+    names = markers_last(entry.name for entry in host.fs.list_directory(aside))
+    for name in names:
+        if is_there(host.fs, unit.path_of(name)):
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), unit.path_of(name))
+    for name in names:
+        inode = host.fs.lstat(os.path.join(aside, name)).st_ino
+        rename_into_place(host, volume, os.path.join(aside, name), unit.path_of(name), replace=False, inode=inode)
+    host.fs.remove_directory(aside)
+
+
+def _drop_notes(host: Host, aside: str) -> None:
+    for suffix in (".json", KEPT_RECORD):
+        with contextlib.suppress(FileNotFoundError):
+            host.fs.unlink(aside + suffix)
+    sync_names(host.fs, os.path.dirname(aside))
+
+
 def _move_members(host: Host, volume: Volume, unit: Unit, aside: str) -> int:
     """A group goes marker first: what a crash leaves behind looks incomplete, as it is. Returns its bytes."""
     found = look_at(host.fs, unit)
@@ -74,7 +148,7 @@ def _move_members(host: Host, volume: Volume, unit: Unit, aside: str) -> int:
     return found.size
 
 
-def _new_id(host: Host, name: str) -> str:
+def new_id(host: Host, name: str) -> str:
     """Time first, so that a listing is in order; the hash keeps two names of one microsecond apart."""
     stamp = iso(host.clock.now()).replace("-", "").replace(":", "").replace(".", "")
     return f"{stamp}-{xxhash.xxh3_64(os.fsencode(name)).hexdigest()[:8]}"
@@ -82,12 +156,18 @@ def _new_id(host: Host, name: str) -> str:
 
 def _move(host: Host, volume: Volume, source: str, aside: str, inode: int) -> None:
     rename_into_place(host, volume, source, aside, replace=False, inode=inode)
-    if host.fs.lstat(aside).st_ino == inode:
+    move_back_if_other(host, volume, source, aside, inode)
+
+
+def move_back_if_other(host: Host, volume: Volume, source: str, aside: str, inode: int) -> None:
+    """What was moved from `source` to `aside` goes back, no clobber, when it is not `inode`. Raises Refused then."""
+    moved = host.fs.lstat(aside).st_ino
+    if moved == inode:
         return
-    rename_into_place(host, volume, aside, source, replace=False, inode=host.fs.lstat(aside).st_ino)
+    rename_into_place(host, volume, aside, source, replace=False, inode=moved)
     raise Refused(
         f"{visible(source)} was replaced by somebody in this very moment",
         guard="changed-since-plan",
-        why="What was planned to go is gone already; the new file was left alone",
+        why="What was planned to go is gone already; the new one was left alone",
         next_step="Look again and plan anew",
     )

@@ -10,7 +10,7 @@ import os
 import stat
 from dataclasses import replace
 
-from ckptdeck.core.bookkeeping import list_quarantine, read_records_of_lost_root
+from ckptdeck.core.bookkeeping import list_quarantine, list_removals, read_records_of_lost_root
 from ckptdeck.core.checkpoint_set import CheckpointSet
 from ckptdeck.core.closer_look import may_be_written, moved_since, needs_probe, with_structure, with_traces
 from ckptdeck.core.errors import describe_os_error
@@ -24,7 +24,7 @@ from ckptdeck.core.pointers import read_pointers
 from ckptdeck.core.policy import Policy
 from ckptdeck.core.safe_text import visible
 from ckptdeck.core.siblings import Siblings
-from ckptdeck.core.sighting import InFlight, Inventory, Member, Quarantined, Sighting, Warning
+from ckptdeck.core.sighting import InFlight, Inventory, Member, Quarantined, Removing, Sighting, Warning
 from ckptdeck.core.staged_look import StagedLook, look_at_staged, size_of_tree
 from ckptdeck.core.states import Condition, Kind
 from ckptdeck.core.unit import member_of
@@ -105,7 +105,7 @@ class _Scan:
         gathering = Gathering(self._fs, self._set, self._policy, self._contents, self._damaged, self._before)
         found = gathering.sort_out(listing.entries)
         steps = {sighting.name: sighting.step for sighting in (*found.same.values(), *found.fresh)}
-        pointed_at, warnings = read_pointers(self._fs, root, found.pointers, found.links, steps)
+        pointers, pointed_at, warnings = read_pointers(self._fs, root, found.pointers, found.links, steps)
         self._warnings += warnings
         fresh = self._closer_look(found)
         sightings = [
@@ -128,6 +128,8 @@ class _Scan:
                 *self._in_place(fresh, siblings),
             ),
             quarantine=self._quarantine(),
+            removing=self._removing(),
+            pointers=pointers,
             orphan_next=tuple(
                 name
                 for name in self._contents.next_records
@@ -262,6 +264,13 @@ class _Scan:
             return list_quarantine(self._fs, self._set)
         except OSError as error:
             self._warnings.append(Warning("quarantine", describe_os_error(error, self._set.control_path("quarantine"))))
+            return ()
+
+    def _removing(self) -> tuple[Removing, ...]:
+        try:
+            return list_removals(self._fs, self._set)
+        except OSError as error:
+            self._warnings.append(Warning("removing", describe_os_error(error, self._set.control_path("removing"))))
             return ()
 
 

@@ -45,18 +45,16 @@ class Identity:
     """In the order of their paths."""
     directory: Member | None = field(default=None, compare=False)
     """Of a directory: its own stat, which a rename moves and which is no part of its content."""
+    size: int = field(init=False, compare=False)
+    mtime_ns: int = field(init=False, compare=False)
+    """Of the file written last; of an empty directory its own."""
 
-    @property
-    def size(self) -> int:
-        return sum(member.size for member in self.members)
-
-    @property
-    def mtime_ns(self) -> int:
-        """Of the file written last; of an empty directory its own."""
-        times = [member.mtime_ns for member in self.files]
-        if times:
-            return max(times)
-        return self.directory.mtime_ns if self.directory is not None else 0
+    def __post_init__(self) -> None:
+        times = [member.mtime_ns for member in self.members if member.kind is MemberKind.FILE]
+        if not times and self.directory is not None:
+            times.append(self.directory.mtime_ns)
+        object.__setattr__(self, "size", sum(member.size for member in self.members))
+        object.__setattr__(self, "mtime_ns", max(times, default=0))
 
     @property
     def files(self) -> tuple[Member, ...]:
@@ -241,6 +239,30 @@ class Quarantined:
     reason: str
     size: int
     at: float
+    kind: Kind = Kind.FILE
+    named: bool = False
+    """Its note could be read: `name` is the checkpoint's, not only the id."""
+
+
+@dataclass(frozen=True, slots=True)
+class Removing:
+    """A deletion that was interrupted: it has an intent, and its data may or may not have lost its name."""
+
+    id: str
+    name: str
+    """Of the checkpoint; the id where the intent cannot be read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pointer:
+    """A small file of the trainer's that names a checkpoint (`latest`, trackers, TensorFlow's `checkpoint`)."""
+
+    name: str
+    targets: tuple[str, ...]
+    """Names in the set; empty when it names nothing that is there."""
+    content: bytes = field(repr=False, default=b"")
+    inode: int = 0
+    mtime_ns: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,6 +308,8 @@ class Inventory:
     sightings: tuple[Sighting, ...] = ()
     in_flight: tuple[InFlight, ...] = ()
     quarantine: tuple[Quarantined, ...] = ()
+    removing: tuple[Removing, ...] = ()
+    pointers: tuple[Pointer, ...] = ()
     orphan_next: tuple[str, ...] = ()
     """Names of next records that have neither a part nor a final file."""
     warnings: tuple[Warning, ...] = ()

@@ -108,8 +108,12 @@ def _unknown(row: _Row) -> str | None:
 
 
 def _retired(row: _Row) -> str | None:
+    """Set aside by a rollback. What the run saves anew over it is a checkpoint like any other that the mirror lacks."""
     found = row.first(_RETIRED)
-    return None if found is None else f"{found[0]}: {found[1].reason}"
+    saved_again = row.primary.state not in _RETIRED | NOT_THERE
+    if found is None or saved_again:
+        return None
+    return f"{found[0]}: {found[1].reason}"
 
 
 def _in_flight(row: _Row) -> str | None:
@@ -152,7 +156,9 @@ def _adopt(row: _Row) -> str | None:
 
 
 def _mirror_me(row: _Row) -> str | None:
-    if row.mirror is None or row.primary.state is not State.VERIFIED or row.mirror.state not in NOT_THERE:
+    if row.mirror is None or row.primary.state is not State.VERIFIED:
+        return None
+    if row.mirror.state not in NOT_THERE | _RETIRED:
         return None
     return f"verified on primary, {row.mirror.state} on mirror"
 

@@ -25,13 +25,16 @@ def action_line(
     words = ["ckptdeck", action, directory_word(primary)]
     if mirror is not None:
         words.append(directory_word(mirror))
+    names = tuple(names)
     for key, value in (options or {}).items():
         if value == "false":
+            continue
+        if action == "rollback" and key == "step":
+            names = (value,)
             continue
         words.append("--" + key.replace("_", "-"))
         if value != "true":
             words.append(value)
-    names = tuple(names)
     if any(name.startswith("-") for name in names):
         words.append("--")
     words.extend(names)

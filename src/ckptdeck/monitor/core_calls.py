@@ -20,10 +20,14 @@ from ckptdeck.core.host import Host
 from ckptdeck.core.plans.adopt import plan_adopt
 from ckptdeck.core.plans.mirror import plan_mirror
 from ckptdeck.core.plans.plan import ItemResult, Plan, PlanResult
+from ckptdeck.core.plans.prune import plan_prune, wish_of
 from ckptdeck.core.plans.recover import plan_recover
 from ckptdeck.core.plans.repair import plan_repair
+from ckptdeck.core.plans.restore import plan_restore
+from ckptdeck.core.plans.rollback import plan_rollback
+from ckptdeck.core.plans.set_aside import plan_purge, plan_put_back, plan_quarantine
 from ckptdeck.core.plans.start import plan_start
-from ckptdeck.core.policy import Policy
+from ckptdeck.core.policy import Policy, parse_age
 from ckptdeck.core.progress import Effort
 from ckptdeck.core.safe_text import visible
 from ckptdeck.core.scan import scan
@@ -96,11 +100,55 @@ def _start(survey: Survey, names: Sequence[str], options: Mapping[str, str]) -> 
     return plan_start(survey)
 
 
+def _prune(survey: Survey, names: Sequence[str], options: Mapping[str, str]) -> Plan:
+    _allow("prune", options, "keep-last", "keep-every", "keep-best")
+    _no_names("prune", names)
+    return plan_prune(survey, wish_of(options))
+
+
+def _quarantine(survey: Survey, names: Sequence[str], options: Mapping[str, str]) -> Plan:
+    _allow("quarantine", options, "side")
+    return plan_quarantine(survey, tuple(names), side=_side(options))
+
+
+def _purge(survey: Survey, names: Sequence[str], options: Mapping[str, str]) -> Plan:
+    _allow("purge", options, "older-than")
+    age = options.get("older-than")
+    return plan_purge(survey, tuple(names), older_than=None if age is None else parse_age(age))
+
+
+def _restore(survey: Survey, names: Sequence[str], options: Mapping[str, str]) -> Plan:
+    _allow("restore", options, "newest", "from-quarantine")
+    entry = options.get("from-quarantine")
+    if entry is not None:
+        _no_names("restore --from-quarantine", names)
+        return plan_put_back(survey, entry.split())
+    newest = options.get("newest")
+    return plan_restore(survey, tuple(names), newest=None if newest is None else _whole_number("--newest", newest))
+
+
+def _rollback(survey: Survey, names: Sequence[str], options: Mapping[str, str]) -> Plan:
+    _allow("rollback", options, "step")
+    _no_names("rollback", names)
+    return plan_rollback(survey, _whole_number("STEP", options.get("step", "")))
+
+
+def _whole_number(what: str, text: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) < 19):
+        raise UsageError(f"{what} {visible(text)} is not a whole number", next_step="Write it in digits")
+    return int(text)
+
+
 PLANNERS: Mapping[str, Planner] = {
     "adopt": _adopt,
     "mirror": _mirror,
     "repair": _repair,
     "recover": _recover,
+    "prune": _prune,
+    "quarantine": _quarantine,
+    "purge": _purge,
+    "restore": _restore,
+    "rollback": _rollback,
     "start": _start,
 }
 

@@ -29,6 +29,10 @@ def interrupted_items(side: Side, survey: Survey) -> Iterator[PlanItem]:
     """An item for each part and each next record of an initialised side."""
     for flight in side.inventory.in_flight:
         yield _part_item(flight, side, survey)
+    for removal in side.inventory.removing:
+        reason = "a deletion that was interrupted; it is finished, or its record comes back where the name still stands"
+        details = {"mode": "removal", "id": removal.id}
+        yield PlanItem(removal.name, side.role, Act.FINISH, reason, details=details)
     staged = {flight.target for flight in side.inventory.in_flight}
     known = set()
     for checkpoint in side.checkpoints:

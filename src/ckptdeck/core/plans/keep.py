@@ -140,7 +140,7 @@ def _nowhere(row: Step) -> bool:
 
 
 def _retired(row: Step) -> bool:
-    return row.verdict is Verdict.RETIRED or State.RETIRED in (_state(row.primary), _state(row.mirror))
+    return row.verdict is Verdict.RETIRED
 
 
 def _only_bad(row: Step) -> bool:

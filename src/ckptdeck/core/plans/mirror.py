@@ -22,6 +22,7 @@ from ckptdeck.core.plans.items import (
 )
 from ckptdeck.core.plans.keep import keep_set
 from ckptdeck.core.plans.plan import Act, Plan, PlanItem, Refusal
+from ckptdeck.core.plans.pointers import pointer_items
 from ckptdeck.core.plans.room import fit, nothing_fits, total_need
 from ckptdeck.core.safe_text import shell_word
 from ckptdeck.core.sides import Side, Step, Survey
@@ -44,9 +45,10 @@ def plan_mirror(survey: Survey, names: Sequence[str] = (), *, all_steps: bool = 
     fitted = fit(wanted, survey)
     refused = nothing_fits(wanted, fitted, survey)
     acting = tuple(item for item in fitted if item.acts)
+    pointers = tuple(pointer_items(survey, Role.MIRROR, frozenset(item.name for item in acting)))
     return Plan(
         "mirror",
-        in_order(fitted + strangers),
+        in_order(fitted) + pointers + strangers,
         refused,
         needs=total_need(wanted if refused is not None else fitted),
         answer=_answer(acting),
@@ -165,7 +167,7 @@ def _beside(row: Step, source: Checkpoint, copy: Checkpoint, survey: Survey, wis
     refusal = refusal or cannot_be_read(copy) or live_writer(copy)
     if refusal is not None:
         return stopped(copy, Role.MIRROR, refusal)
-    if row.verdict is Verdict.DIVERGED:
+    if row.verdict is Verdict.DIVERGED or copy.state is State.RETIRED:
         return _replacement(row, source, copy, survey, wish)
     if copy.state in BAD or copy.state in (State.SUSPECT, State.CHANGED):
         first = "" if source.state is State.VERIFIED else f"prove the primary's with `ckptdeck verify {name}`, then "
@@ -182,7 +184,7 @@ def _beside(row: Step, source: Checkpoint, copy: Checkpoint, survey: Survey, wis
 
 
 def _replacement(row: Step, source: Checkpoint, copy: Checkpoint, survey: Survey, wish: Wish) -> PlanItem:
-    if not wish.may_replace(row):
+    if not wish.may_replace(row) and copy.state is not State.RETIRED:
         text = (
             "both sides are whole and differ; "
             f"`ckptdeck mirror {shell_word(row.name)} --replace` takes the primary's and quarantines the mirror's"
@@ -194,7 +196,8 @@ def _replacement(row: Step, source: Checkpoint, copy: Checkpoint, survey: Survey
     mirror = survey.mirror
     part = None if mirror is None else leftover_part(mirror, source.name)
     details = {"from": str(Role.PRIMARY), "source": "recorded", "replace": "true", **part_details(part)}
-    reason = "replaces the mirror's, which differs and goes to quarantine once the new copy is proven"
+    which = "is of before the rollback" if copy.state is State.RETIRED else "differs"
+    reason = f"replaces the mirror's, which {which} and goes to quarantine once the new copy is proven"
     return does(Act.COPY, Role.MIRROR, source, reason, details, replaced=copy)
 
 

@@ -30,8 +30,17 @@ class Act(StrEnum):
     """Bring an interrupted publish to its end (recover)."""
     DISCARD = "discard"
     """Remove a leftover part whose data cannot be completed, or a next record without data (recover)."""
+    VERIFY = "verify"
+    """Hash it before anything is deleted that relies on it (prune)."""
     QUARANTINE = "quarantine"
     DELETE = "delete"
+    """Un-name it, then take it apart (prune)."""
+    PURGE = "purge"
+    """Take apart what is in quarantine; only that frees its bytes."""
+    PUT_BACK = "put-back"
+    """From quarantine to its name, no clobber."""
+    RETIRE = "retire"
+    """Out of resume and retention, and first to be pruned (rollback)."""
     POINTER = "pointer"
     """Copy a pointer file after its target is verified."""
 
@@ -89,6 +98,8 @@ class Plan:
     """What the caller asked for beyond names, e.g. {"all": "true"}; shown in the command line of the plan."""
     names: tuple[str, ...] = ()
     """The names the caller asked for, empty for all."""
+    count: int | None = None
+    """How many are deleted, where that has to be confirmed by the number; None where a plain yes is enough."""
 
     @property
     def acting(self) -> tuple[PlanItem, ...]:

@@ -28,11 +28,22 @@ _WORDS = {
     Act.DISCARD: "discard",
     Act.QUARANTINE: "set aside",
     Act.DELETE: "delete",
+    Act.VERIFY: "hash first",
+    Act.PURGE: "purge",
+    Act.PUT_BACK: "put back",
+    Act.RETIRE: "retire",
     Act.POINTER: "pointer",
     Act.KEEP: "keep",
     Act.SKIP: "stopped",
 }
-_INKS = {Act.DELETE: Ink.BAD, Act.DISCARD: Ink.WARN, Act.QUARANTINE: Ink.WARN, Act.REPAIR: Ink.WARN}
+_INKS = {
+    Act.DELETE: Ink.BAD,
+    Act.PURGE: Ink.BAD,
+    Act.RETIRE: Ink.WARN,
+    Act.DISCARD: Ink.WARN,
+    Act.QUARANTINE: Ink.WARN,
+    Act.REPAIR: Ink.WARN,
+}
 
 
 def title_of(plan: Plan) -> str:

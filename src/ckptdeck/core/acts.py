@@ -1,0 +1,211 @@
+"""What each act of a plan does, once: the last look, under the lock where names change, then the change itself."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+
+from ckptdeck.core.adoption import adopt, adopt_twins
+from ckptdeck.core.checkpoint_set import CheckpointSet, Pair
+from ckptdeck.core.errors import Refused, UsageError
+from ckptdeck.core.guards import not_quiet
+from ckptdeck.core.host import Host
+from ckptdeck.core.lock import set_lock
+from ckptdeck.core.manifest import Manifest
+from ckptdeck.core.plans.plan import Act, Plan, PlanItem
+from ckptdeck.core.pointer_copy import copy_pointer
+from ckptdeck.core.policy import Policy
+from ckptdeck.core.progress import Effort
+from ckptdeck.core.pruning import Pruner
+from ckptdeck.core.recheck import require_free, require_no_writer, require_same, target_of, unit_of
+from ckptdeck.core.recovery import discard, finish
+from ckptdeck.core.removal import purge, put_back, quarantine
+from ckptdeck.core.safe_text import visible
+from ckptdeck.core.sighting import Identity, Stamp
+from ckptdeck.core.states import Condition, Kind
+from ckptdeck.core.transfer import Staged, staged_copy
+from ckptdeck.core.unit import OddThing, Unit
+from ckptdeck.core.volume import volume_of
+
+
+class Acts:
+    """The acts of one plan over one pair of sets."""
+
+    def __init__(self, host: Host, pair: Pair, policy: Policy, plan: Plan) -> None:
+        self.host = host
+        self._pair = pair
+        self._policy = policy
+        self._pruner = Pruner(host, pair, policy, plan)
+
+    def do(self, group: tuple[PlanItem, ...], effort: Effort) -> str:
+        """One item, or the two of a checkpoint on both sides; returns what was done in one clause.
+
+        Raises CkptdeckError for what a guard or the data stopped, OSError.
+        """
+        effort.check()
+        item = group[0]
+        match item.act:
+            case Act.RECORD if len(group) == 2:
+                return adopt_twins(self.host, self._pair, group[0], group[1], effort)
+            case Act.RECORD:
+                return adopt(self.host, self._pair, item, effort)
+            case Act.COPY | Act.REPAIR:
+                return self._copy(item, effort)
+            case Act.VERIFY:
+                return self._pruner.prove(item, effort)
+            case Act.POINTER:
+                return copy_pointer(self.host, self._pair, item)
+        with self._locked():
+            return self._change_names(item, effort)
+
+    def _change_names(self, item: PlanItem, effort: Effort) -> str:
+        """What needs the set lock."""
+        target = self._pair.on(item.side)
+        match item.act:
+            case Act.FINISH:
+                return finish(self.host, target, item, self._policy, effort)
+            case Act.DISCARD:
+                return discard(self.host, target, item, self._policy)
+            case Act.DELETE:
+                return self._pruner.delete(item)
+            case Act.QUARANTINE:
+                return self._quarantine(target, item)
+            case Act.PUT_BACK:
+                return self._put_back(target, item)
+            case Act.PURGE:
+                return self._purge(target, item)
+            case Act.RETIRE:
+                return self._retire(target, item)
+        raise UsageError(f"This program cannot carry out {item.act!r}", next_step="Plan anew with this version")
+
+    def _copy(self, item: PlanItem, effort: Effort) -> str:
+        """Stage and prove, then name. What stands in the way goes to quarantine only once its successor is proven."""
+        source, target = self._pair.on(item.side.other), self._pair.on(item.side)
+        replacing = bool(item.target)
+        if not replacing:
+            require_free(self.host, target.path_of(item.name))
+        with staged_copy(self.host, source, target, item, self._policy, effort) as staged:
+            if not replacing:
+                published = staged.give_name(self.host)
+            else:
+                with self._locked():
+                    self._make_way(target, item, staged)
+                    published = staged.give_name(self.host)
+        evidence = published.receipt.evidence.value if published.receipt is not None else "stream"
+        return f"{'replaced' if replacing else 'copied'} and proven, {evidence} evidence"
+
+    def _make_way(self, target: CheckpointSet, item: PlanItem, staged: Staged) -> None:
+        unit = target_of(target, item)
+        found = require_same(self.host, unit, item.target, item.target_inode)
+        require_no_writer(self.host, unit, found)
+        self._require_unpinned(item)
+        quarantine(self.host, target, staged.volume, unit, inode=_inode(found), reason=item.reason)
+
+    def _quarantine(self, target: CheckpointSet, item: PlanItem) -> str:
+        unit = unit_of(target, item)
+        found = require_same(self.host, unit, _as_member(item), item.inode)
+        self._require_quiet(unit, found)
+        require_no_writer(self.host, unit, found)
+        self._require_unpinned(item)
+        leftover = "leftover" in item.details
+        entry = quarantine(
+            self.host,
+            target,
+            volume_of(self.host.fs, target.root),
+            unit,
+            inode=_inode(found),
+            reason=item.reason,
+            with_record=not leftover,
+        )
+        return f"set aside as {entry}"
+
+    def _put_back(self, target: CheckpointSet, item: PlanItem) -> str:
+        name = item.details["checkpoint"]
+        unit = Unit(target.root, name, item.kind)
+        if item.kind is not Kind.GROUP:
+            require_free(self.host, unit.path)
+        try:
+            put_back(self.host, target, volume_of(self.host.fs, target.root), item.name, unit)
+        except FileNotFoundError:
+            raise _gone(item) from None
+        except FileExistsError:
+            raise Refused(
+                f"{visible(name)} is taken on the {item.side}",
+                guard="exists",
+                why="Putting back never replaces anything",
+                next_step="Move or quarantine what has the name, then try again",
+            ) from None
+        return f"{visible(name)} has its name again"
+
+    def _purge(self, target: CheckpointSet, item: PlanItem) -> str:
+        try:
+            purge(self.host, target, item.name)
+        except FileNotFoundError:
+            raise _gone(item) from None
+        except OddThing as odd:
+            raise Refused(
+                f"{visible(item.name)} in quarantine is {odd}",
+                guard="not-a-file",
+                next_step=f"Look at it in {visible(os.path.dirname(target.control_path('quarantine', 'x')))}",
+            ) from None
+        return "purged"
+
+    def _retire(self, target: CheckpointSet, item: PlanItem) -> str:
+        manifest = Manifest(self.host.fs, target, pid=self.host.pid)
+        try:
+            record = manifest.record(item.name)
+        except ValueError:
+            record = None
+        if record is None or record.digest != item.details.get("digest", record.digest):
+            raise Refused(
+                f"{visible(item.name)} on the {item.side} was saved again since the plan",
+                guard="changed-since-plan",
+                next_step="Look again and plan anew",
+            )
+        manifest.write_record(replace(record, retired=True))
+        return "set aside: no resume point, first to be pruned"
+
+    def _require_quiet(self, unit: Unit, found: Identity) -> None:
+        now, least = self.host.clock.now(), self._policy.min_age
+        for member in found.members:
+            refusal = not_quiet(member.mtime_ns, now, least)
+            if refusal is not None:
+                raise Refused(
+                    f"{visible(unit.path_of(member.path))} may not be touched: {refusal.text}", guard=refusal.guard
+                )
+
+    def _require_unpinned(self, item: PlanItem) -> None:
+        """A pin on either side protects both, also one set since the plan was made."""
+        for checkpoint_set in self._pair.sets:
+            if Manifest(self.host.fs, checkpoint_set).pin(item.name) is not None:
+                raise Refused(
+                    f"{visible(item.name)} is pinned",
+                    guard="pinned",
+                    next_step=f"`ckptdeck unpin {visible(item.name)}`",
+                )
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        with set_lock(self.host, *(one for one in self._pair.sets if one.condition is Condition.OK)):
+            yield
+
+
+def _inode(found: Identity) -> int | None:
+    return found.node[1] if found.node is not None else None
+
+
+def _as_member(item: PlanItem) -> tuple[Stamp, ...]:
+    """A leftover's stamp names the leftover; of a file that is looked at the path is ""."""
+    if item.kind is Kind.FILE:
+        return tuple(replace(stamp, path="") for stamp in item.stamps)
+    return item.stamps
+
+
+def _gone(item: PlanItem) -> Refused:
+    return Refused(
+        f"{visible(item.name)} is not in quarantine any more",
+        guard="changed-since-plan",
+        next_step="`ckptdeck quarantined` lists what is",
+    )
