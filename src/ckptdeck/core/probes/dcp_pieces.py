@@ -9,7 +9,7 @@ from bisect import bisect_right
 
 from ckptdeck.core.probes.dcp_metadata import Piece
 from ckptdeck.core.probes.lost_pages import Span, find_lost_pages
-from ckptdeck.core.probes.reading import Damage, Reader, is_zero
+from ckptdeck.core.probes.reading import Damage, Reader, Section, is_zero
 from ckptdeck.core.probes.torch_zip import check_archive
 from ckptdeck.core.probes.zip_directory import LOCAL_MAGIC, data_offset
 from ckptdeck.core.states import Structure
@@ -25,13 +25,11 @@ _BROKEN_MESSAGE = (
 _SILENT_MESSAGE = "torch says nothing and loads the zeros"
 
 
-class _PieceReader(Reader):
+class _PieceReader(Section):
     """A piece as if it were a file, its two ends read once."""
 
     def __init__(self, outer: Reader, piece: Piece) -> None:
-        super().__init__(outer.fs, outer.fd, piece.length, outer.effort)
-        self._outer = outer
-        self._begin = piece.offset
+        super().__init__(outer, piece.offset, piece.end)
         self._tail_at = max(_HEAD, piece.length - _TAIL)
         if piece.length <= _HEAD + _TAIL:
             whole = outer.at(piece.offset, piece.length)
@@ -48,7 +46,7 @@ class _PieceReader(Reader):
             return self._head[offset : offset + length]
         if offset >= self._tail_at:
             return self._tail[offset - self._tail_at : offset - self._tail_at + length]
-        return self._outer.at(self._begin + offset, length)
+        return super().at(offset, length)
 
 
 def check_pieces(reader: Reader, path: str, pieces: list[Piece], most: int) -> int:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Iterator
+from functools import cache
 from types import ModuleType
 from typing import Protocol
 
@@ -87,6 +88,7 @@ def _decompress_with_package(zstd: ModuleType, data: bytes, limit: int) -> bytes
     return bytes(content)
 
 
+@cache
 def _module(name: str) -> ModuleType | None:
     try:
         return importlib.import_module(name)
