@@ -1,4 +1,8 @@
-"""A model as `save_pretrained` leaves it: a description and, beside it, weights in one file or an adapter's."""
+"""A model as `save_pretrained` leaves it: a description and, beside it, weights in one file or an adapter's.
+
+A description alone is no fault, tokenizers have one too. One with a temporary file of safetensors, and no weights, is a
+save that was killed (F2).
+"""
 
 from __future__ import annotations
 
@@ -18,7 +22,9 @@ _DESCRIPTIONS = ("config.json", _ADAPTER)
 _WEIGHTS = re.compile(
     r"(?:model|pytorch_model|diffusion_pytorch_model|adapter_model)(?:\.[a-z0-9_]+)?\.(?:safetensors|bin)", re.ASCII
 )
-_MISSING_MESSAGE = 'peft says "Can\'t find weights for", and looks for them on the hub'
+_TEMPORARY = re.compile(r"\.tmp[A-Za-z0-9]{6}", re.ASCII)
+_ADAPTER_MESSAGE = 'peft says "Can\'t find weights for", and looks for them on the hub'
+_MODEL_MESSAGE = 'from_pretrained says "does not appear to have a file named", for the weights'
 
 
 def judge_pretrained(tree: Tree) -> KindFinding | None:
@@ -26,16 +32,31 @@ def judge_pretrained(tree: Tree) -> KindFinding | None:
     damages = Damages()
     said: list[str] = []
     for directory, names in tree.directories.items():
+        described = [name for name in _DESCRIPTIONS if name in names]
+        if not described or is_of_trainer(tree, directory):
+            continue
         weights = [name for name in names if _WEIGHTS.fullmatch(name)]
-        if weights and any(name in names for name in _DESCRIPTIONS) and not is_of_trainer(tree, directory):
+        if weights:
             said.append(below(directory, weights[0]))
-        elif not weights and _ADAPTER in names and not has_weights(tree, directory):
-            damages.add(
-                Damage(
-                    Structure.INCOMPLETE,
-                    f"not there: adapter_model.safetensors, which {below(directory, _ADAPTER)} describes",
-                    loader_says=_MISSING_MESSAGE,
-                )
-            )
+        elif not has_weights(tree, directory):
+            with damages.heard():
+                _without_weights(directory, names, described)
     damages.raise_worst(())
     return KindFinding(FORMAT, f"{some(said)} with its description") if said else None
+
+
+def _without_weights(directory: str, names: list[str], described: list[str]) -> None:
+    """Raises Damage where weights have to be."""
+    if temporary := [name for name in names if _TEMPORARY.fullmatch(name)]:
+        raise Damage(
+            Structure.INCOMPLETE,
+            f"not there: any file with weights, only {below(directory, temporary[0])}, a temporary name: the "
+            "save did not finish",
+            loader_says=_MODEL_MESSAGE,
+        )
+    if _ADAPTER in described:
+        raise Damage(
+            Structure.INCOMPLETE,
+            f"not there: adapter_model.safetensors, which {below(directory, _ADAPTER)} describes",
+            loader_says=_ADAPTER_MESSAGE,
+        )
