@@ -14,16 +14,21 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 
 import xxhash
 
 from ckptdeck.core.policy import Policy
 
+_Patterns = tuple[re.Pattern[str], ...]
+"""The policy's own."""
 PART_SUFFIX = ".part"
 FOREIGN_FAMILY = "foreign"
 """Of every name that no family, pattern or record knows."""
 LONGEST_NAME = 255
 """Bytes a name may have on every file system that is supported."""
+REMEMBERED_NAMES = 1 << 17
+"""A large set is listed every few seconds, and reading a name costs twenty patterns: what it said is remembered."""
 
 
 class NameRole(StrEnum):
@@ -60,11 +65,16 @@ _FOREIGN = NameReading(NameRole.FOREIGN, FOREIGN_FAMILY)
 
 def read_name(name: str, is_directory: bool, policy: Policy) -> NameReading:
     """What `name`, without any directory before it, stands for in a checkpoint set under `policy`."""
+    return _read(name, is_directory, policy.patterns, policy.ignore)
+
+
+@lru_cache(maxsize=REMEMBERED_NAMES)
+def _read(name: str, is_directory: bool, own: _Patterns, ignore: tuple[str, ...]) -> NameReading:
     if _OURS.fullmatch(name):
         return NameReading(NameRole.OURS, "ours")
-    if any(fnmatch.fnmatchcase(name, glob) for glob in policy.ignore):
+    if any(fnmatch.fnmatchcase(name, glob) for glob in ignore):
         return NameReading(NameRole.FOREIGN, "ignored")
-    return _read_unfinished(name, is_directory, policy) or _read_final(name, is_directory, policy)
+    return _read_unfinished(name, is_directory, own) or _read_final(name, is_directory, own)
 
 
 def read_directory(name: str, reading: NameReading, inside: Iterable[str]) -> NameReading:
@@ -167,22 +177,22 @@ _UNFINISHED_OF = (
 """Shapes that many programs use: in flight only when what is left is a name of ours to look after."""
 
 
-def _read_unfinished(name: str, is_directory: bool, policy: Policy) -> NameReading | None:
+def _read_unfinished(name: str, is_directory: bool, own: _Patterns) -> NameReading | None:
     if _HASHED_PART.fullmatch(name):
         return NameReading(NameRole.IN_FLIGHT, "part", ours=True)
     if part := _PART.fullmatch(name):
-        final = _read_final(part[1], is_directory, policy)
+        final = _read_final(part[1], is_directory, own)
         return NameReading(NameRole.IN_FLIGHT, "part", final.step, part[1], ours=True)
     if dirty := _NVRX_DIRTY.fullmatch(name):
         target = dirty[1] + ".pt"
-        return NameReading(NameRole.IN_FLIGHT, "nvrx", _read_final(target, False, policy).step, target)
+        return NameReading(NameRole.IN_FLIGHT, "nvrx", _read_final(target, False, own).step, target)
     for family, pattern in _UNFINISHED_SELF.items():
         if match := pattern.fullmatch(name):
-            step = _read_final(match[1], is_directory, policy).step if match[1] else None
+            step = _read_final(match[1], is_directory, own).step if match[1] else None
             return NameReading(NameRole.IN_FLIGHT, family, step, match[1])
     for pattern in _UNFINISHED_OF:
         if match := pattern.fullmatch(name):
-            final = _read_final(match[1], is_directory, policy)
+            final = _read_final(match[1], is_directory, own)
             if final.role is not NameRole.FOREIGN or final.family in GROUP_FAMILIES:
                 return NameReading(NameRole.IN_FLIGHT, "temporary", final.step, match[1])
     return None
@@ -252,16 +262,16 @@ _DIRECTORY_FAMILIES = {
 }
 
 
-def _read_final(name: str, is_directory: bool, policy: Policy) -> NameReading:
+def _read_final(name: str, is_directory: bool, own: _Patterns) -> NameReading:
     if not is_directory and name in _POINTERS:
         return NameReading(NameRole.POINTER, "pointer")
     if name in _MARKERS and not is_directory:
         return NameReading(NameRole.MARKER, "marker")
     if marker := _MARKER_OF.fullmatch(name):
         return NameReading(NameRole.MARKER, "marker", None, marker[1])
-    for pattern in policy.patterns:
-        if own := pattern.fullmatch(name):
-            return _named("own", _integer(own["step"]))
+    for pattern in own:
+        if match := pattern.fullmatch(name):
+            return _named("own", _integer(match["step"]))
     families = _DIRECTORY_FAMILIES if is_directory else _FILE_FAMILIES
     for family, pattern in families.items():
         if match := pattern.fullmatch(name):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 from statistics import median
 
 from ckptdeck.core.sighting import Sighting
@@ -47,6 +48,7 @@ class Siblings:
         return round(middle)
 
 
+@lru_cache(maxsize=1 << 17)
 def sibling_key(name: str) -> str:
     """The same for all names that differ only in their numbers."""
     return _NUMBER.sub("#", name)

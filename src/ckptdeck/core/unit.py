@@ -122,11 +122,15 @@ def directories_of(paths: Iterable[str]) -> list[str]:
 
 
 def escapes(path: str, target: str) -> bool:
-    """Whether the link at `path` leads out of its checkpoint, by its text alone."""
-    if os.path.isabs(target) or "\0" in target or not target:
-        return True
-    landing = os.path.normpath(os.path.join(os.path.dirname(path), target))
-    return landing == ".." or landing.startswith("../")
+    """Whether the link at `path` may lead out of its checkpoint, by its text alone.
+
+    Up only at its start: behind a name a `..` climbs from wherever that name, a link itself, has led.
+    """
+    steps = [step for step in target.split("/") if step not in ("", ".")]
+    up = 0
+    while up < len(steps) and steps[up] == "..":
+        up += 1
+    return not target or target.startswith("/") or up > path.count("/") or ".." in steps[up:]
 
 
 def leading_out(identity: Identity) -> str | None:
@@ -140,12 +144,12 @@ def leading_out(identity: Identity) -> str | None:
 def unit_digest(members: Iterable[RecordMember]) -> str:
     """Of a file its own; else xxh3_128 over the byte-sorted lines `<hex>  <path>` (2-core.md "A record").
 
-    The path of a link ends with "@" there and that of an empty directory with "/", which no file's does.
+    The path of a link ends with "//" there and that of an empty directory with "/", which no file's does.
     """
     listed = list(members)
     if len(listed) == 1 and not listed[0].path:
         return listed[0].digest
-    marks = {MemberKind.FILE: "", MemberKind.LINK: "@", MemberKind.DIRECTORY: "/"}
+    marks = {MemberKind.FILE: "", MemberKind.LINK: "//", MemberKind.DIRECTORY: "/"}
     lines = sorted(os.fsencode(f"{member.digest}  {member.path}{marks[member.kind]}\n") for member in listed)
     return xxhash.xxh3_128(b"".join(lines)).hexdigest()
 
