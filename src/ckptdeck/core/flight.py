@@ -16,7 +16,7 @@ from ckptdeck.core.amounts import part_of_text, size_text, span_text
 from ckptdeck.core.filesystem import FileSystem, opened
 from ckptdeck.core.host import Host
 from ckptdeck.core.safe_text import visible
-from ckptdeck.core.sighting import InFlight, Member, Record, Sighting, Writer
+from ckptdeck.core.sighting import InFlight, Member, Record, Writer
 from ckptdeck.core.states import FlightState, Kind
 from ckptdeck.core.times import doubt_about, known_age
 
@@ -125,40 +125,6 @@ def judge_flight(flight: Flight, *, local: bool, now: float, min_age: float) -> 
         staged=flight.staged,
         announced=flight.next_record is not None,
     )
-
-
-def flight_in_place(
-    sighting: Sighting, before: Sighting | None, usual_size: int | None, elapsed: float
-) -> InFlight | None:
-    """A checkpoint that somebody writes directly under its final name, `elapsed` seconds after `before` was seen."""
-    identity = sighting.identity
-    if identity is None:
-        return None
-    inode = identity.node[1] if identity.node is not None else 0
-    return InFlight(
-        name=sighting.name,
-        target=sighting.name,
-        step=sighting.step,
-        size=identity.size,
-        mtime_ns=identity.mtime_ns,
-        inode=inode,
-        state=FlightState.LIVE,
-        reason="written directly under its final name",
-        expected_size=sighting.record.size if sighting.record is not None else usual_size,
-        writer=sighting.writer,
-        bytes_per_second=growth_rate(inode, identity.size, _as_flight(before), elapsed),
-        ours=False,
-        final_name=True,
-        kind=sighting.kind,
-    )
-
-
-def _as_flight(before: Sighting | None) -> tuple[int, int] | None:
-    """(inode, bytes) of the look before."""
-    identity = before.identity if before is not None else None
-    if identity is None:
-        return None
-    return (identity.node[1] if identity.node is not None else 0), identity.size
 
 
 def growth_rate(inode: int, size: int, before: InFlight | tuple[int, int] | None, elapsed: float) -> float | None:

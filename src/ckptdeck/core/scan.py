@@ -14,9 +14,10 @@ from ckptdeck.core.bookkeeping import list_quarantine, list_removals, read_recor
 from ckptdeck.core.checkpoint_set import CheckpointSet
 from ckptdeck.core.closer_look import may_be_written, moved_since, needs_probe, with_structure, with_traces
 from ckptdeck.core.errors import describe_os_error
-from ckptdeck.core.flight import UNTRACED, Flight, Trace, find_traces, flight_in_place, judge_flight
+from ckptdeck.core.flight import UNTRACED, Flight, Trace, find_traces, judge_flight
 from ckptdeck.core.gathering import Found, Gathering, as_recorded
 from ckptdeck.core.host import Host
+from ckptdeck.core.in_place import flight_in_place
 from ckptdeck.core.listing import list_set
 from ckptdeck.core.manifest import ManifestContents
 from ckptdeck.core.naming import FOREIGN_FAMILY, NameReading, NameRole, part_name, read_name
@@ -253,7 +254,16 @@ class _Scan:
     def _in_place(self, fresh: list[Sighting], siblings: Siblings) -> list[InFlight]:
         written = (s for s in fresh if s.held or s.moved)
         flights = (
-            flight_in_place(s, self._before.get(s.name), siblings.usual_size(s.name), self._elapsed) for s in written
+            flight_in_place(
+                self._fs,
+                self._set.path_of(s.name),
+                s,
+                before=self._before.get(s.name),
+                previous=self._flights_before.get(s.name),
+                usual_size=siblings.usual_size(s.name),
+                elapsed=self._elapsed,
+            )
+            for s in written
         )
         return [flight for flight in flights if flight is not None]
 

@@ -228,6 +228,8 @@ class InFlight:
     """A tree in the control directory's staging place; its path is not in the set."""
     announced: bool = False
     """A next record speaks of it."""
+    promised: int | None = None
+    """Bytes that its own header says it will have; only of a file written under its final name."""
 
 
 @dataclass(frozen=True, slots=True)

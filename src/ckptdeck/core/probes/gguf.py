@@ -41,7 +41,7 @@ def probe_gguf(reader: Reader) -> StructureFinding:
         start, alignment, entries = _read_tables(reader)
         spans = _place(entries, start, alignment)
         begin = max((start + entry.offset for entry in entries), default=start)
-        last = next((entry for entry in entries if start + entry.offset == begin and entry.kind not in BLOCKS), None)
+        last = _last_of_unknown_type(entries)
         if last is not None:
             return _without_end(reader, last, begin)
         end = max((span.end for span in spans), default=start)
@@ -57,6 +57,18 @@ def probe_gguf(reader: Reader) -> StructureFinding:
         expected_size=reader.size,
         proof="exact-size",
     )
+
+
+def promised_end(reader: Reader) -> int | None:
+    """Where the last tensor and its filler end, which may be beyond what is there; None where its type is not known.
+
+    Raises Damage, TooLarge.
+    """
+    start, alignment, entries = _read_tables(reader)
+    spans = _place(entries, start, alignment)
+    if _last_of_unknown_type(entries) is not None:
+        return None
+    return _aligned(max((span.end for span in spans), default=start), alignment)
 
 
 def tensor_spans(reader: Reader) -> list[Span]:
@@ -110,6 +122,11 @@ def _place(entries: list[TensorEntry], start: int, alignment: int) -> list[Span]
         if length:
             spans.append(Span(entry.name, begin, begin + length))
     return spans
+
+
+def _last_of_unknown_type(entries: list[TensorEntry]) -> TensorEntry | None:
+    last = max((entry.offset for entry in entries), default=0)
+    return next((entry for entry in entries if entry.offset == last and entry.kind not in BLOCKS), None)
 
 
 def _length(entry: TensorEntry) -> int | None:

@@ -67,6 +67,12 @@ def probe_safetensors(reader: Reader) -> StructureFinding:
     )
 
 
+def promised_end(reader: Reader) -> int:
+    """Where the last tensor ends, which may be beyond what is there. Raises Damage, TooLarge."""
+    spans, start = _parse(reader)
+    return spans[-1].end if spans else start
+
+
 def tensor_spans(reader: Reader) -> list[Span]:
     """The tensors with bytes, in the order of their place. Raises Damage, TooLarge."""
     return _parse(reader)[0]
