@@ -136,9 +136,16 @@ def test_every_missing_data_file_is_missed(tmp_path: Path, member: str) -> None:
 
 
 def test_without_a_decompressor_nothing_is_claimed_of_missing_data_files(tmp_path: Path, without_zstd: None) -> None:
-    finding = probe_directory(damaged_copy(OCDBT, tmp_path, ROOT_FILE, "missing"))
+    data = next(name for name in members_of(OCDBT) if "/ocdbt.process_0/d/" in name)
+    finding = probe_directory(damaged_copy(OCDBT, tmp_path, data, "missing"))
     assert finding.structure is Structure.OK
     assert "cannot be told whether all are there" in finding.text
+
+
+def test_a_store_without_any_data_file_is_told_without_a_decompressor(tmp_path: Path, without_zstd: None) -> None:
+    finding = probe_directory(damaged_copy(OCDBT, tmp_path, ROOT_FILE, "missing"))
+    assert finding.structure is Structure.INCOMPLETE
+    assert "default/d/ is not there" in finding.text
 
 
 @pytest.mark.parametrize("which", ["one_save", "another_save"])
@@ -285,3 +292,38 @@ def test_the_worst_is_said_and_the_others_are_counted(tmp_path: Path) -> None:
     assert finding.structure in PROVEN
     assert "default/_METADATA" in finding.text
     assert "and 1 more" in finding.text
+
+
+def test_items_that_are_documents_are_read(tmp_path: Path) -> None:
+    files = {
+        "_CHECKPOINT_METADATA": step_metadata({"state": "handler", "meta": "handler"}),
+        "state/_METADATA": b'{"tree_metadata": {}}',
+        "meta/metadata": b'{"epoch": 3}',
+    }
+    root = made(files, tmp_path / "100")
+    assert probe_directory(root).structure is Structure.OK
+    (root / "meta/metadata").write_bytes(b'{"epo')
+    finding = probe_directory(root)
+    assert finding.structure is Structure.CUT
+    assert "meta/metadata" in finding.text
+    (root / "meta/metadata").unlink()
+    (root / "meta/commit_success.txt").write_bytes(b"")
+    finding = probe_directory(root)
+    assert finding.structure is Structure.INCOMPLETE
+    assert "meta/ is not there, or empty" in finding.text
+
+
+def test_texts_that_are_gone_are_missed(tmp_path: Path) -> None:
+    files = zarr_step(made_values(1))
+    document = json.loads(files["_METADATA"])
+    document["tree_metadata"]["('name',)"] = {
+        "key_metadata": [{"key": "name", "key_type": 2}],
+        "value_metadata": {"value_type": "string", "skip_deserialize": False},
+    }
+    files |= {"_METADATA": json.dumps(document).encode(), "_strings.json": b'{"name": "a run"}'}
+    root = made(files, tmp_path / "100")
+    assert probe_directory(root).structure is Structure.OK
+    (root / "_strings.json").unlink()
+    finding = probe_directory(root)
+    assert finding.structure is Structure.INCOMPLETE
+    assert "_strings.json" in finding.text

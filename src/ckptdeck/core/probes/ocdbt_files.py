@@ -24,7 +24,7 @@ _Places = dict[tuple[int, int], bytes | None]
 
 _SMALL, _AHEAD = 4096, 64 * 1024
 
-_MISSING_MESSAGE = 'Orbax says "NOT_FOUND" or "FAILED_PRECONDITION: Error reading" with the name of an array'
+MISSING_MESSAGE = 'Orbax says "NOT_FOUND" or "FAILED_PRECONDITION: Error reading" with the name of an array'
 _CUT_MESSAGE = 'Orbax says "OUT_OF_RANGE: Error reading" with the name of an array'
 _SILENT_MESSAGE = "Orbax says nothing and loads wrong values, or that it cannot decode an array"
 _APPENDED_MESSAGE = "Orbax says nothing and loads the right values; something else was appended"
@@ -71,7 +71,7 @@ class DataFiles:
                     Structure.INCOMPLETE,
                     f"{some(missing)}: not there, of {counted(self.needed, 'data file')} that "
                     f"{self.manifests[missing[0]]} leads to{self._unneeded(missing[0])}",
-                    loader_says=_MISSING_MESSAGE,
+                    loader_says=MISSING_MESSAGE,
                 )
             )
         for path in sorted({*paths, *self.places}.intersection(self.tree.files)):

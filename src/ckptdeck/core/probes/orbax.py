@@ -6,37 +6,27 @@ decompressed.
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from ckptdeck.core.amounts import counted
 from ckptdeck.core.probes.damages import Damages
-from ckptdeck.core.probes.ocdbt import MANIFEST_NAME, Store, walk_store
-from ckptdeck.core.probes.ocdbt_files import DataFiles
-from ckptdeck.core.probes.orbax_metadata import ITEM, STEP, ItemMetadata, items_of, read_item, read_step
+from ckptdeck.core.probes.ocdbt import MANIFEST_NAME
+from ckptdeck.core.probes.orbax_item import Items, find_items
+from ckptdeck.core.probes.orbax_metadata import ITEM, STEP, items_of, read_step
 from ckptdeck.core.probes.reading import Damage
 from ckptdeck.core.probes.tree import KindFinding, Tree, below, some
-from ckptdeck.core.probes.zarr import ZarrArrays
-from ckptdeck.core.probes.zarr_arrays import DESCRIPTIONS
-from ckptdeck.core.probes.zarr_chunks import Budget
 from ckptdeck.core.states import Structure
 
 FORMAT = "orbax"
 
 _TEMPORARY = ".orbax-checkpoint-tmp"
 _COMMITTED = "commit_success.txt"
-_OLD_TREE = "checkpoint"
-"""What older versions have in place of `_METADATA`."""
-_PROCESS = re.compile(r"ocdbt\.process_[0-9]+", re.ASCII)
-_DATA_FILE = re.compile(r"[0-9a-f]{32}", re.ASCII)
-_DATA = "d"
-_DOCUMENTS = ("_sharding", "_strings.json")
-_OF_PROCESSES = "array_metadatas"
+_DOCUMENT = "metadata"
+"""The one file of an item that is a JSON document."""
 
 _UNFINISHED_MESSAGE = "Orbax takes what has such a name for a save that did not finish, and removes it"
-_NO_MANIFEST_MESSAGE = 'Orbax says "NOT_FOUND: Error opening zarr driver: Metadata at ... in OCDBT database"'
-_NO_METADATA_MESSAGE = 'Orbax says "FileNotFoundError: No structure could be identified for the checkpoint"'
-_NO_ARRAY_MESSAGE = 'Orbax says "NOT_FOUND: Error opening zarr driver" with the name of the array'
+_NO_ITEM_MESSAGE = 'Orbax says "FileNotFoundError" or "KeyError" once that item is restored'
+_DOCUMENT_MESSAGE = 'Orbax says "JSONDecodeError" or that the JSON is invalid'
 _NOT_COMMITTED_MESSAGE = (
     "Orbax says nothing on a local disk; where it looks for that file, the step counts as unfinished"
 )
@@ -45,237 +35,84 @@ _NOT_COMMITTED_MESSAGE = (
 def judge_orbax(tree: Tree) -> KindFinding | None:
     """None for anything else. Raises the worst Damage."""
     unfinished = sorted({member.path for member in tree.members if _TEMPORARY in member.path})
-    directories = _item_directories(tree)
+    directories = find_items(tree)
     known = tree.has(STEP) or any(tree.has(below(d, ITEM)) or tree.has(below(d, MANIFEST_NAME)) for d in directories)
     if not (known or unfinished):
         return None
-    judgement = _Judgement(tree, directories)
+    damages = Damages()
     if unfinished:
-        judgement.damages.add(
+        damages.add(
             Damage(
                 Structure.INCOMPLETE,
                 f"{some(unfinished)}: the name of what is not finished; the save ended before it was renamed",
                 loader_says=_UNFINISHED_MESSAGE,
             )
         )
-    said = judgement.judge()
-    judgement.damages.raise_worst(judgement.judged)
-    return KindFinding(FORMAT, said, frozenset(judgement.judged))
+    items = Items(tree, damages)
+    for directory in directories:
+        items.judge(directory)
+    step = _judge_step(tree, damages, items.modern)
+    _judge_committed(tree, damages, directories)
+    documents = _judge_documents(tree, damages, step)
+    marks = {path for path in tree.files if path.rpartition("/")[2] in (STEP, _COMMITTED)}
+    judged = items.judged | marks | documents
+    damages.raise_worst(judged)
+    said = [f"{counted(len(directories), 'item')} with arrays", items.summary()]
+    return KindFinding(FORMAT, ", ".join(filter(None, said)), frozenset(judged))
 
 
-def _item_directories(tree: Tree) -> list[str]:
-    """Where arrays are kept, by anything that tells."""
-    found: set[str] = set()
-    of_arrays: set[str] = set()
-    for path in tree.files:
-        *parents, name = path.split("/")
-        process = next((index for index, parent in enumerate(parents) if _PROCESS.fullmatch(parent)), None)
-        if process is not None:
-            found.add("/".join(parents[:process]))
-        elif name in (ITEM, MANIFEST_NAME):
-            found.add("/".join(parents))
-        elif parents and parents[-1] == _DATA and _DATA_FILE.fullmatch(name):
-            found.add("/".join(parents[:-1]))
-        elif name in DESCRIPTIONS and parents:
-            of_arrays.add("/".join(parents[:-1]))
-    return sorted(found | {directory for directory in of_arrays if not _is_within(directory, found)})
-
-
-def _is_within(directory: str, others: set[str]) -> bool:
-    while directory:
-        if directory in others:
-            return True
-        directory = directory.rpartition("/")[0]
-    return "" in others
-
-
-class _Judgement:
-    """What came up about one tree."""
-
-    def __init__(self, tree: Tree, directories: list[str]) -> None:
-        self.tree = tree
-        self.directories = directories
-        self.damages = Damages()
-        self.judged: set[str] = set()
-        self.budget = Budget()
-        self.data_files = 0
-        self.chunks = 0
-        self.blind = False
-        self.partial = False
-        self.unstored = 0
-        self.modern = False
-
-    def judge(self) -> str:
-        """What was shown."""
-        for directory in self.directories:
-            self._judge_item(directory)
-        step = self._judge_step()
-        self._judge_committed()
-        for name in items_of(step):
-            if not self.tree.inside(name):
-                self.damages.add(
-                    Damage(
-                        Structure.INCOMPLETE,
-                        f"{name}/ is not there, one of the items that {STEP} names",
-                        loader_says=_NO_METADATA_MESSAGE,
-                    )
-                )
-        return self._summary()
-
-    def _summary(self) -> str:
-        said = [counted(len(self.directories), "item") + " with arrays"]
-        if self.chunks:
-            said.append(f"{counted(self.chunks, 'chunk')} there and as long as what they hold")
-        if self.unstored:
-            said.append(f"{counted(self.unstored, 'chunk')} not stored, which read as the fill value")
-        if self.blind:
-            said.append(
-                "the data files that are there end where what they hold does; it cannot be told whether all are there, "
-                "since nothing here decompresses zstd (Python 3.14 does, and the package zstandard)"
+def _judge_step(tree: Tree, damages: Damages, modern: bool) -> dict[str, Any]:
+    """What `_CHECKPOINT_METADATA` says; {} without it. `modern`: the version that wrote this writes it."""
+    if tree.has(STEP):
+        with damages.heard():
+            return read_step(tree)
+    elif modern:
+        damages.add(
+            Damage(
+                Structure.SUSPECT,
+                f"{STEP} is not there, which the version that wrote this gives every step last; either the save "
+                "did not finish or this is only a part of a step",
+                loader_says=_NOT_COMMITTED_MESSAGE,
             )
-        elif self.partial:
-            said.append("its tables are more than a quick look reads, so whether all data files are there is unknown")
-        elif self.data_files:
-            said.append(
-                f"the {counted(self.data_files, 'data file')} that the manifests lead to there, with what they name"
+        )
+    return {}
+
+
+def _judge_committed(tree: Tree, damages: Damages, directories: list[str]) -> None:
+    """`commit_success.txt` is there on every level or on none: not all versions write it on a local disk."""
+    paths = [below(level, _COMMITTED) for level in sorted({"", *directories})]
+    missing = [path for path in paths if not tree.has(path)]
+    if missing and len(missing) < len(paths):
+        there = next(path for path in paths if path not in missing)
+        damages.add(
+            Damage(
+                Structure.SUSPECT,
+                f"{some(missing)}: not there, and {there} is: the save of that level did not finish, "
+                "or the file was lost",
+                loader_says=_NOT_COMMITTED_MESSAGE,
             )
-        if self.budget.skipped:
-            said.append(f"{counted(self.budget.skipped, 'chunk')} or files not gone through to the end")
-        return ", ".join(said)
-
-    def _judge_step(self) -> dict[str, Any]:
-        if self.tree.has(STEP):
-            self.judged.add(STEP)
-            with self.damages.heard():
-                return read_step(self.tree)
-        elif self.modern:
-            self.damages.add(
-                Damage(
-                    Structure.SUSPECT,
-                    f"{STEP} is not there, which the version that wrote this gives every step last; either the save "
-                    "did not finish or this is only a part of a step",
-                    loader_says=_NOT_COMMITTED_MESSAGE,
-                )
-            )
-        return {}
-
-    def _judge_committed(self) -> None:
-        """`commit_success.txt` is there on every level or on none: not all versions write it on a local disk."""
-        levels = sorted({"", *self.directories})
-        paths = [below(level, _COMMITTED) for level in levels]
-        self.judged.update(path for path in self.tree.files if path.rpartition("/")[2] == _COMMITTED)
-        missing = [path for path in paths if not self.tree.has(path)]
-        if missing and len(missing) < len(paths):
-            self.damages.add(
-                Damage(
-                    Structure.SUSPECT,
-                    f"{some(missing)}: not there, and {paths[0] if paths[0] not in missing else 'that of an item'} is: "
-                    "the save of that level did not finish, or the file was lost",
-                    loader_says=_NOT_COMMITTED_MESSAGE,
-                )
-            )
-
-    def _judge_item(self, directory: str) -> None:
-        metadata = self._read_metadata(directory)
-        self._judge_documents(directory)
-        manifest = self.tree.has(below(directory, MANIFEST_NAME))
-        stores = self._stores(directory)
-        data = self._data_files(directory)
-        arrays: set[str] | None = None
-        if manifest or stores or data or (metadata is not None and metadata.uses_ocdbt):
-            if not manifest:
-                self.damages.add(
-                    Damage(
-                        Structure.INCOMPLETE,
-                        f"{below(directory, MANIFEST_NAME)} is not there, which says where everything is"
-                        + (f"; what {len(stores):,} processes wrote was not merged" if stores else ""),
-                        loader_says=_NO_MANIFEST_MESSAGE,
-                    )
-                )
-            arrays = self._judge_stores(([directory] if manifest else []) + stores, data)
-        else:
-            zarr = ZarrArrays(self.tree, directory, self.damages, self.budget)
-            zarr.judge(all_stored=metadata is not None and metadata.stores_fill_values)
-            self.judged |= zarr.judged
-            self.chunks += zarr.chunks
-            self.unstored += zarr.unstored
-            arrays = zarr.names
-        if metadata is not None and arrays is not None:
-            self._judge_arrays(directory, metadata, arrays)
-
-    def _read_metadata(self, directory: str) -> ItemMetadata | None:
-        path = below(directory, ITEM)
-        if self.tree.has(path):
-            self.judged.add(path)
-            with self.damages.heard():
-                metadata = read_item(self.tree, path)
-                self.modern |= metadata is not None and metadata.is_modern
-                return metadata
-        elif not self.tree.has(below(directory, _OLD_TREE)):
-            self.damages.add(
-                Damage(
-                    Structure.INCOMPLETE,
-                    f"{path} is not there, which says what tree the arrays make",
-                    loader_says=_NO_METADATA_MESSAGE,
-                )
-            )
-        return None
-
-    def _judge_documents(self, directory: str) -> None:
-        names = [below(directory, name) for name in _DOCUMENTS]
-        names += [below(below(directory, _OF_PROCESSES), n) for n in self.tree.beside(below(directory, _OF_PROCESSES))]
-        for path in names:
-            if self.tree.has(path):
-                self.judged.add(path)
-                with self.damages.heard():
-                    self.tree.json(path)
-
-    def _stores(self, directory: str) -> list[str]:
-        """Directories of the stores that single processes wrote, before they were merged."""
-        found = [parent for parent in self.tree.directories if parent.rpartition("/")[0] == directory]
-        return sorted(
-            parent
-            for parent in found
-            if _PROCESS.fullmatch(parent.rpartition("/")[2]) and self.tree.has(below(parent, MANIFEST_NAME))
         )
 
-    def _data_files(self, directory: str) -> list[str]:
-        """Those of the item and of its processes."""
-        found = []
-        for parent in self.tree.directories:
-            owner, _, name = parent.rpartition("/")
-            if name == _DATA and (owner == directory or self._is_process_of(owner, directory)):
-                found += [f"{parent}/{file}" for file in self.tree.beside(parent)]
-        return found
 
-    @staticmethod
-    def _is_process_of(owner: str, directory: str) -> bool:
-        item, _, name = owner.rpartition("/")
-        return item == directory and bool(_PROCESS.fullmatch(name))
-
-    def _judge_stores(self, directories: list[str], data: list[str]) -> set[str] | None:
-        """The arrays in the first store; None where it cannot be told."""
-        stores = [walk_store(self.tree, directory, self.damages) for directory in directories]
-        files = DataFiles(self.tree, stores, self.damages, self.budget)
-        files.judge(data)
-        self.judged |= {store.manifest for store in stores}.union(data, files.places.keys() & self.tree.files.keys())
-        self.data_files += files.needed
-        self.blind |= any(store.blind for store in stores)
-        self.partial |= any(store.partial for store in stores)
-        return _arrays_of(stores[0]) if stores and stores[0].complete else None
-
-    def _judge_arrays(self, directory: str, metadata: ItemMetadata, arrays: set[str]) -> None:
-        missing = sorted(metadata.arrays - arrays)
-        if missing and len(missing) < len(metadata.arrays):
-            self.damages.add(
+def _judge_documents(tree: Tree, damages: Damages, step: dict[str, Any]) -> set[str]:
+    """Items without arrays: each that the step names is there, and what is a JSON document is one."""
+    for name in items_of(step):
+        if not any(path.rpartition("/")[2] != _COMMITTED for path in tree.inside(name)):
+            damages.add(
                 Damage(
                     Structure.INCOMPLETE,
-                    f"{some(missing)}: no such array, of {counted(len(metadata.arrays), 'array')} "
-                    f"that {below(directory, ITEM)} names",
-                    loader_says=_NO_ARRAY_MESSAGE,
+                    f"{name}/ is not there, or empty, one of the items that {STEP} names",
+                    loader_says=_NO_ITEM_MESSAGE,
                 )
             )
-
-
-def _arrays_of(store: Store) -> set[str]:
-    return {key.decode("utf-8", "surrogateescape").rpartition("/")[0] for key in store.arrays}
+    documents = {
+        f"{directory}/{_DOCUMENT}"
+        for directory, names in tree.directories.items()
+        if directory and _DOCUMENT in names and set(names) <= {_DOCUMENT, _COMMITTED}
+    }
+    for path in sorted(documents):
+        try:
+            tree.json(path)
+        except Damage as damage:
+            damages.add(Damage(damage.structure, damage.text, loader_says=_DOCUMENT_MESSAGE))
+    return documents

@@ -13,6 +13,7 @@ from ckptdeck.core.states import Structure
 STEP, ITEM = "_CHECKPOINT_METADATA", "_METADATA"
 
 _WITH_ARRAYS = frozenset({"jax.Array", "np.ndarray", "scalar"})
+_TEXT = "string"
 _SINCE_STEPS_HAVE_THEIR_OWN = frozenset({"custom_metadata", "store_array_data_equal_to_fill_value"})
 """Keys of an item that came after `_CHECKPOINT_METADATA` did."""
 
@@ -32,6 +33,8 @@ class ItemMetadata:
     """Written by an Orbax that gives each step a `_CHECKPOINT_METADATA`."""
     arrays: frozenset[str]
     """Names of the arrays that there must be."""
+    has_strings: bool
+    """There are texts, which are kept in a document of their own."""
 
 
 def read_step(tree: Tree) -> dict[str, Any]:
@@ -82,6 +85,7 @@ def read_item(tree: Tree, path: str) -> ItemMetadata | None:
         document.get("store_array_data_equal_to_fill_value") is True,
         not _SINCE_STEPS_HAVE_THEIR_OWN.isdisjoint(document),
         frozenset(_arrays(path, leaves)),
+        any(_kind(leaf) == _TEXT for leaf in leaves.values()),
     )
 
 
@@ -95,9 +99,16 @@ def _arrays(path: str, leaves: dict[str, Any]) -> Iterator[str]:
                 f"{path}: the leaf {shown} does not agree with its own keys",
                 loader_says=_ITEM_MESSAGE,
             )
-        value = leaf.get("value_metadata")
-        if isinstance(value, dict) and value.get("value_type") in _WITH_ARRAYS and not value.get("skip_deserialize"):
+        if _kind(leaf) in _WITH_ARRAYS:
             yield ".".join(keys)
+
+
+def _kind(leaf: object) -> str:
+    """The type of its value; "" where nothing is stored for it."""
+    value = leaf.get("value_metadata") if isinstance(leaf, dict) else None
+    if not isinstance(value, dict) or value.get("skip_deserialize"):
+        return ""
+    return str(value.get("value_type"))
 
 
 def _keys(leaf: object) -> list[str] | None:

@@ -21,7 +21,7 @@ _LARGEST_DESCRIPTION = MIB
 _MOST_CHUNKS = 200_000
 
 _DESCRIPTION_MESSAGE = 'Orbax says "Error opening zarr driver" with the name of the array'
-_MISSING_MESSAGE = 'Orbax says "NOT_FOUND" with the name of the array, or nothing and loads the fill value'
+_MISSING_MESSAGE = 'Orbax says "NOT_FOUND: chunk {0, 0} stored at local file ... is missing"'
 _SILENT_MESSAGE = "Orbax says nothing and loads wrong values, or that it cannot decode the chunk"
 
 

@@ -18,8 +18,7 @@ DESCRIPTIONS = (".zarray", "zarr.json")
 _TYPE = re.compile(r"[<>|=]?[biufcVSmM](?P<bytes>[0-9]+)(?:\[[a-z]+\])?", re.ASCII)
 _NAMED_TYPE = re.compile(r"(?:bool|u?int|b?float|complex|r)(?P<bits>[0-9]*)(?:_[a-z0-9]+)?", re.ASCII)
 _MEMBERS_OF_2 = {"chunks", "compressor", "dtype", "fill_value", "filters", "order", "shape", "zarr_format"}
-_OPTIONAL_IN_2 = {"dimension_separator"}
-"""TensorStore reads no description with anything else in it."""
+"""TensorStore reads no description without one of these."""
 _INT_LIMIT = 1 << 62
 _MOST_DIMENSIONS = 64
 _CHECKSUM_BYTES = 4
@@ -52,6 +51,8 @@ class Array:
     table_at_end: bool = True
     table_checked: bool = False
     """The table of a shard has a checksum."""
+    inner_stored: Stored = Stored.OTHER
+    """How the chunks in a shard are stored."""
 
     @property
     def chunks(self) -> int:
@@ -81,8 +82,8 @@ def read_array(text: bytes) -> Array | None:
 
 
 def _read_version_2(document: dict[str, Any]) -> Array:
-    if lacking := sorted(_MEMBERS_OF_2 - document.keys()) or sorted(document.keys() - _MEMBERS_OF_2 - _OPTIONAL_IN_2):
-        raise Misread(f"its JSON describes no array: {lacking[0]!r} is missing, or nothing that belongs there")
+    if lacking := sorted(_MEMBERS_OF_2 - document.keys()):
+        raise Misread(f"its JSON describes no array: {lacking[0]!r} is missing")
     shape, chunks = _lengths(document, "shape"), _lengths(document, "chunks")
     compressor, separator = document.get("compressor"), document.get("dimension_separator") or "."
     kind = compressor.get("id") if isinstance(compressor, dict) else None
@@ -118,6 +119,7 @@ def _read_version_3(document: dict[str, Any]) -> Array:
         math.prod(inner),
         sharding.get("index_location", "end") == "end",
         table[-1:] == ["crc32c"],
+        _stored(sharding.get("codecs")),
     )
 
 

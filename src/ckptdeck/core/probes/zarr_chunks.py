@@ -26,7 +26,7 @@ _EMPTY = (1 << 64) - 1
 _MOST_INNER_CHUNKS = 65536
 
 _LOADER_SAYS = 'Orbax says "Error reading" or "Error decoding" with the name of the array'
-_APPENDED_MESSAGE = "Orbax says that extra bytes follow the data, and loads nothing"
+_APPENDED_MESSAGE = 'Orbax says "FAILED_PRECONDITION: ... End of data expected", and loads nothing'
 
 
 @dataclass(slots=True)
@@ -133,15 +133,17 @@ def _check_shard(reader: Reader, array: Array, budget: Budget) -> None:
             continue
         if offset + size > reader.size:
             raise _broken(f"its table puts a chunk at bytes {offset:,} to {offset + size:,} of {reader.size:,}")
-        _walk_inner(Section(reader, offset, offset + size), budget)
+        if array.inner_stored is Stored.ZSTD:
+            _check_inner(Section(reader, offset, offset + size), offset, budget)
         end = max(end, offset + size)
     _require_size(reader, end + (length if array.table_at_end else 0), "its chunks and their table")
 
 
-def _walk_inner(chunk: Reader, budget: Budget) -> None:
-    """A chunk in a shard, when it is a zstd frame."""
-    if chunk.at(0, 4) == MAGIC:
+def _check_inner(chunk: Reader, offset: int, budget: Budget) -> None:
+    try:
         _check_zstd(chunk, None, budget)
+    except Damage as damage:
+        raise _broken(f"its chunk of {chunk.size:,} bytes at byte {offset:,}: {damage.text}") from damage
 
 
 def _without_table(reader: Reader, length: int) -> Damage:
