@@ -18,21 +18,26 @@ from ckptdeck.cli.json_output import verify_document
 from ckptdeck.cli.session import Session, open_session
 from ckptdeck.cli.terminal import Terminal
 from ckptdeck.core.amounts import counted
+from ckptdeck.core.deep_look import verify_deep
 from ckptdeck.core.errors import Cancelled, CkptdeckError, VolumeSuspect
 from ckptdeck.core.notation import parse_age, parse_rate
 from ckptdeck.core.progress import Effort
 from ckptdeck.core.sighting import Checkpoint
-from ckptdeck.core.states import FINDINGS, NOT_THERE, Condition, Role, State
+from ckptdeck.core.states import FINDINGS, NOT_THERE, Condition, Kind, Role, State
 from ckptdeck.core.survey import Survey
+from ckptdeck.core.unit import Unit
 from ckptdeck.core.verify import Verification, verify_one
 from ckptdeck.monitor import log
 
 _FOUND, _VOLUME = 1, 7
+_NOT_READ = frozenset({State.UNSAFE_WRITE, State.UNREADABLE})
+"""Nothing is to be learnt by reading: still being written, or not readable at all."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_selection(parser, names="NAMEs of checkpoints, by default every recorded one")
     parser.add_argument("--older-than", metavar="AGE", help="only what was not verified within AGE: 12h, 7d")
+    parser.add_argument("--deep", action="store_true", help="also read what has no record, for the checksums inside it")
     parser.add_argument("--rate", metavar="RATE", help="read at most so much: 200MB/s")
 
 
@@ -48,7 +53,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal, interruption: Interru
     session = open_session(arguments, terminal, interruption)
     survey = session.look_settled()
     require_known(survey, session.names)
-    tasks = list(_tasks(survey, session.names, older_than))
+    tasks = list(_tasks(survey, session.names, older_than, deep=arguments.deep))
     results: list[Verification] = []
     code = 0
     for side in survey.sides:
@@ -61,7 +66,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal, interruption: Interru
             code = max(code, _FOUND)
     with session.working(rate) as (effort, bar):
         for task in tasks:
-            outcome, failed = _verify(session, task, effort)
+            outcome, failed = _verify(session, task, effort, deep=arguments.deep)
             bar.clear()
             results.append(outcome)
             terminal.say(text.verification_line(outcome, text.paint_for(terminal)))
@@ -72,38 +77,49 @@ def run(arguments: argparse.Namespace, terminal: Terminal, interruption: Interru
     return code
 
 
-def _tasks(survey: Survey, names: tuple[str, ...], older_than: float | None) -> Iterator[_Task]:
+def _tasks(survey: Survey, names: tuple[str, ...], older_than: float | None, *, deep: bool) -> Iterator[_Task]:
     """Newest step first; what is recorded and there, and what was asked for by name."""
     for row in survey.steps:
         for side in survey.sides:
             copy = row.on(side.role)
             if copy is None or not side.inventory.condition.readable or (names and copy.name not in names):
                 continue
-            if _is_due(copy, survey.taken_at, older_than, named=bool(names)):
+            if _is_due(copy, survey.taken_at, older_than, unrecorded_too=deep or bool(names)):
                 yield _Task(side.role, copy)
 
 
-def _is_due(copy: Checkpoint, now: float, older_than: float | None, *, named: bool) -> bool:
+def _is_due(copy: Checkpoint, now: float, older_than: float | None, *, unrecorded_too: bool) -> bool:
     if copy.state in NOT_THERE:
         return False
     if copy.sighting.record is None and copy.sighting.next_record is None:
-        return named
+        return unrecorded_too
     verified_at = copy.verified_at if copy.state is State.VERIFIED else None
     return older_than is None or verified_at is None or now - verified_at > older_than
 
 
-def _verify(session: Session, task: _Task, effort: Effort) -> tuple[Verification, int]:
+def _verify(session: Session, task: _Task, effort: Effort, *, deep: bool) -> tuple[Verification, int]:
     """The outcome, and an exit code when it could not be had."""
     copy = task.checkpoint
-    if copy.sighting.record is None and copy.sighting.next_record is None:
+    unrecorded = copy.sighting.record is None and copy.sighting.next_record is None
+    if unrecorded and (not deep or copy.state in _NOT_READ):
         return Verification(copy.name, task.side, copy.state, f"{copy.reason}; nothing to hash against", None, 0), 0
     try:
+        if unrecorded:
+            return verify_deep(session.host, session.pair.on(task.side), _unit_of(session, task), effort), 0
         return verify_one(session.host, session.pair.on(task.side), copy.name, effort), 0
     except Cancelled:
         raise
     except CkptdeckError as error:
         code = _VOLUME if isinstance(error, VolumeSuspect) else _FOUND
         return Verification(copy.name, task.side, State.UNREADABLE, str(error), None, 0), code
+
+
+def _unit_of(session: Session, task: _Task) -> Unit:
+    sighting = task.checkpoint.sighting
+    identity = sighting.identity
+    members = tuple(member.path for member in identity.members) if identity is not None else ()
+    root = session.pair.on(task.side).root
+    return Unit(root, sighting.name, sighting.kind, members if sighting.kind is Kind.GROUP else ())
 
 
 def _conclude(session: Session, survey: Survey, results: list[Verification], code: int) -> None:

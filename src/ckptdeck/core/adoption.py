@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ckptdeck.core.checkpoint_set import CheckpointSet, Pair
+from ckptdeck.core.deep_look import PROVEN_BAD, STATE_OF, look_deep
 from ckptdeck.core.errors import Refused, RottenSource
 from ckptdeck.core.hashing import Reading, read_for_proof
 from ckptdeck.core.host import Host
@@ -12,7 +13,7 @@ from ckptdeck.core.progress import Effort
 from ckptdeck.core.recheck import require_source, unit_of
 from ckptdeck.core.safe_text import visible
 from ckptdeck.core.sighting import Record
-from ckptdeck.core.states import Origin
+from ckptdeck.core.states import Origin, Structure
 from ckptdeck.core.verify import receipt_of
 from ckptdeck.core.volume import volume_of
 
@@ -25,6 +26,7 @@ def adopt(host: Host, pair: Pair, item: PlanItem, effort: Effort) -> str:
     """
     checkpoint_set = pair.on(item.side)
     _require_unrecorded(Manifest(host.fs, checkpoint_set), item)
+    proof = _look_inside(host, checkpoint_set, item, effort)
     reading = _prove(host, checkpoint_set, item, effort)
     expect = item.details.get("expect")
     if expect is not None and reading.digest != expect:
@@ -35,14 +37,16 @@ def adopt(host: Host, pair: Pair, item: PlanItem, effort: Effort) -> str:
             next_step=f"Nothing was recorded. To decide: `ckptdeck adopt {visible(item.name)} --side {item.side}`",
         )
     record_in_place(host, checkpoint_set, item, reading)
-    return f"recorded, {reading.evidence} evidence"
+    return f"recorded, {reading.evidence} evidence{proof}"
 
 
 def adopt_twins(host: Host, pair: Pair, first: PlanItem, second: PlanItem, effort: Effort) -> str:
     """Both sides have it and neither is recorded: both are hashed, and recorded only when they are the same."""
     readings = []
+    proof = ""
     for item in (first, second):
         _require_unrecorded(Manifest(host.fs, pair.on(item.side)), item)
+        proof = proof or _look_inside(host, pair.on(item.side), item, effort)
         readings.append(_prove(host, pair.on(item.side), item, effort))
     if readings[0].digest != readings[1].digest:
         raise RottenSource(
@@ -54,7 +58,7 @@ def adopt_twins(host: Host, pair: Pair, first: PlanItem, second: PlanItem, effor
     for item, reading in zip((first, second), readings, strict=True):
         record_in_place(host, pair.on(item.side), item, reading)
     weakest = min((reading.evidence for reading in readings), key=lambda evidence: evidence.rank)
-    return f"recorded on both sides, {weakest} evidence"
+    return f"recorded on both sides, {weakest} evidence{proof}"
 
 
 def _require_unrecorded(manifest: Manifest, item: PlanItem) -> None:
@@ -69,6 +73,29 @@ def _require_unrecorded(manifest: Manifest, item: PlanItem) -> None:
             guard="changed-since-plan",
             next_step="Look again and plan anew",
         )
+
+
+def _look_inside(host: Host, checkpoint_set: CheckpointSet, item: PlanItem, effort: Effort) -> str:
+    """What the checksums inside say of something nobody recorded, as a clause; "" where a record vouches for it.
+
+    Raises RottenSource when they refute it.
+    """
+    if "expect" in item.details:
+        return ""
+    unit = unit_of(checkpoint_set, item)
+    require_source(host, unit, item)
+    finding = look_deep(host, unit, item.side, effort)
+    if finding.structure in PROVEN_BAD:
+        raise RottenSource(
+            f"{visible(item.name)} on the {item.side} is {STATE_OF[finding.structure]}: {visible(finding.text)}",
+            why="The checksums inside it speak against it" if finding.structure is Structure.BROKEN else "",
+            next_step="Nothing was recorded. `ckptdeck quarantine` sets it aside",
+        )
+    return (
+        f"; {visible(finding.text)}"
+        if finding.proof == "checksums"
+        else "; its format holds no checksum that proves it"
+    )
 
 
 def _prove(host: Host, checkpoint_set: CheckpointSet, item: PlanItem, effort: Effort) -> Reading:
