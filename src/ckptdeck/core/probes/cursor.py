@@ -45,8 +45,11 @@ class Cursor:
 
     def varint(self) -> int:
         """Seven bits a byte, the lowest first, at most 64. Raises Misread."""
-        value = 0
         start = self.at
+        if start < self.end and self.data[start] < 0x80:
+            self.at = start + 1
+            return self.data[start]
+        value = 0
         for position in range(_MOST_VARINT_BYTES):
             byte = self.byte()
             value |= (byte & 0x7F) << 7 * position

@@ -35,7 +35,7 @@ _LARGEST_NODE = 8 * MIB
 _MOST_NODES = 20_000
 _MOST_NODE_BYTES = 32 * MIB
 """Of one store. Their checksums are computed in pure Python: two seconds."""
-_MOST_VALUES = 2_000_000
+_MOST_VALUES = 300_000
 
 _MANIFEST_MESSAGE = 'Orbax says "DATA_LOSS: Error opening zarr driver: Error reading ... in OCDBT database"'
 _NODE_MESSAGE = 'Orbax says "DATA_LOSS" or "Error opening zarr driver" with the name of an array that is whole'

@@ -23,7 +23,9 @@ SHORTEST = 18
 _PLAIN, _ZSTD = 0, 1
 _LARGEST_BODY = 64 * MIB
 _MOST_KEY_BYTES = 64 * MIB
-_MOST_KEYS = 1 << 20
+_MOST_KEYS = 300_000
+"""Of one node, which are seconds to read; the format allows a million."""
+_MOST_FILES = 100_000
 _LONGEST_PATH = 0xFFFF
 _NOWHERE = (1 << 64) - 1
 _SINGLE = 0
@@ -123,8 +125,10 @@ def read_keys(body: bytes, base: str) -> Body:
     height = cursor.byte()
     files = _read_files(cursor, base)
     count = cursor.varint()
-    if not 0 < count <= _MOST_KEYS:
-        raise Misread(f"it says that it has {count:,} keys")
+    if not count:
+        raise Misread("it says that it has no keys")
+    if _MOST_KEYS < count <= cursor.left:
+        raise TooLarge
     keys = _read_key_texts(cursor, count, inner=height > 0)
     read = Body(keys=_read_nodes(cursor, files, count)) if height else _read_values(cursor, files, keys)
     _require_end(cursor)
@@ -140,6 +144,8 @@ class _File:
 def _read_files(cursor: Cursor, base: str) -> list[_File]:
     """Paths share their beginning with the one before them; each begins with a base for what it holds."""
     count = cursor.varint()
+    if count > _MOST_FILES:
+        raise TooLarge
     shared = [0, *(cursor.varint() for _ in _within(cursor, count - 1))]
     added = [cursor.varint() for _ in _within(cursor, count)]
     bases = [cursor.varint() for _ in _within(cursor, count)]

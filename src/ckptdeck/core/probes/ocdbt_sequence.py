@@ -72,7 +72,7 @@ def _walk(reader: Reader, budget: Budget, start: int) -> int | None:
     while place < reader.size:
         head = reader.at(place, HEADER)
         if head[:4] in (KEYS, VERSIONS) and len(head) == HEADER:
-            place += _check_node(reader, place, stated_length(head))
+            place += _check_node(reader, budget, place, stated_length(head))
         elif head[:4] == MAGIC:
             frames = Frames(Section(reader, place, reader.size), budget.blocks)
             try:
@@ -86,16 +86,20 @@ def _walk(reader: Reader, budget: Budget, start: int) -> int | None:
                 raise _damage(damage.structure, text) from damage
             budget.blocks -= frames.blocks
             place += frames.place
-        elif place > start and (length := _table_of_shard(reader, place)):
+        elif place > start and budget.checked < _LONGEST_TABLE:
+            budget.skipped += 1
+            return None
+        elif place > start and (length := _table_of_shard(reader, budget, place)):
             place += length
         else:
             break
     return place
 
 
-def _table_of_shard(reader: Reader, place: int) -> int:
+def _table_of_shard(reader: Reader, budget: Budget, place: int) -> int:
     """Bytes of the table with which zarr's sharding ends a run of frames: 16 a chunk and a CRC-32C; 0 for none."""
     near = reader.at(place, _LONGEST_TABLE)
+    budget.checked -= len(near)
     crc = 0
     for end in range(16, len(near) - 3, 16):
         crc = crc32c(near[end - 16 : end], crc)
@@ -104,7 +108,8 @@ def _table_of_shard(reader: Reader, place: int) -> int:
     return 0
 
 
-def _check_node(reader: Reader, place: int, length: int) -> int:
+def _check_node(reader: Reader, budget: Budget, place: int, length: int) -> int:
+    """The length of the node. Raises Damage."""
     if place + length > reader.size:
         raise _damage(
             Structure.CUT,
@@ -112,7 +117,8 @@ def _check_node(reader: Reader, place: int, length: int) -> int:
         )
     if length < SHORTEST:
         raise _damage(Structure.BROKEN, f"the node at byte {place:,} says that it has {length:,} bytes")
-    if length <= _LARGEST_CHECKED:
+    if length <= min(_LARGEST_CHECKED, budget.checked):
+        budget.checked -= length
         data = reader.at(place, length)
         stored = int.from_bytes(data[-4:], "little")
         if (found := crc32c(data[:-4])) != stored:

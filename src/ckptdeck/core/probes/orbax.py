@@ -13,7 +13,7 @@ from ckptdeck.core.probes.damages import Damages
 from ckptdeck.core.probes.ocdbt import MANIFEST_NAME
 from ckptdeck.core.probes.orbax_item import Items, find_items
 from ckptdeck.core.probes.orbax_metadata import ITEM, STEP, items_of, read_step
-from ckptdeck.core.probes.reading import Damage
+from ckptdeck.core.probes.reading import Damage, TooLarge
 from ckptdeck.core.probes.tree import KindFinding, Tree, below, some
 from ckptdeck.core.states import Structure
 
@@ -21,6 +21,7 @@ FORMAT = "orbax"
 
 _TEMPORARY = ".orbax-checkpoint-tmp"
 _COMMITTED = "commit_success.txt"
+_MOST_ITEMS = 1000
 _DOCUMENT = "metadata"
 """The one file of an item that is a JSON document."""
 
@@ -33,12 +34,14 @@ _NOT_COMMITTED_MESSAGE = (
 
 
 def judge_orbax(tree: Tree) -> KindFinding | None:
-    """None for anything else. Raises the worst Damage."""
+    """None for anything else. Raises the worst Damage; TooLarge for what is a thousand steps and not one."""
     unfinished = sorted({member.path for member in tree.members if _TEMPORARY in member.path})
     directories = find_items(tree)
     known = tree.has(STEP) or any(tree.has(below(d, ITEM)) or tree.has(below(d, MANIFEST_NAME)) for d in directories)
     if not (known or unfinished):
         return None
+    if len(directories) > _MOST_ITEMS:
+        raise TooLarge
     damages = Damages()
     if unfinished:
         damages.add(

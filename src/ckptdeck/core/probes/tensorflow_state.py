@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 
 from ckptdeck.core.probes.reading import MIB, Damage, is_zero
 from ckptdeck.core.probes.tensor_bundle import INDEX
@@ -24,9 +25,11 @@ _NONE_MESSAGE = "tf.train.latest_checkpoint says nothing and finds none"
 def judge_state(tree: Tree, prefixes: list[str]) -> set[str]:
     """The paths of the `checkpoint` files beside the bundles with these prefixes. Raises Damage for one of them."""
     paths = set()
-    for directory in sorted({prefix.rpartition("/")[0] for prefix in prefixes}):
+    by_directory: dict[str, list[str]] = defaultdict(list)
+    for prefix in prefixes:
+        by_directory[prefix.rpartition("/")[0]].append(prefix)
+    for directory, here in by_directory.items():
         path = f"{directory}/{_STATE_FILE}" if directory else _STATE_FILE
-        here = [prefix for prefix in prefixes if prefix.rpartition("/")[0] == directory]
         if tree.has(path):
             paths.add(path)
             data = tree.read(path, _LARGEST)

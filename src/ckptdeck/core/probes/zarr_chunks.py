@@ -20,6 +20,7 @@ _MOST_BLOCKS = 32768
 """Of all chunks of one tree; each is one small read."""
 _MOST_DECOMPRESSED = 8 * MIB
 _LARGEST_DECOMPRESSED = MIB
+_MOST_CHECKED = 32 * MIB
 _BLOSC_HEADER = 16
 _PLACE_BYTES = 16
 _EMPTY = (1 << 64) - 1
@@ -35,6 +36,8 @@ class Budget:
 
     blocks: int = _MOST_BLOCKS
     decompressed: int = _MOST_DECOMPRESSED
+    checked: int = _MOST_CHECKED
+    """Bytes whose CRC-32C may be computed."""
     skipped: int = 0
     """Chunks that were not looked at to their end for that."""
 
@@ -118,9 +121,10 @@ def _check_blosc(reader: Reader, expected: int | None) -> None:
 def _check_shard(reader: Reader, array: Array, budget: Budget) -> None:
     """A shard is its chunks, in any order, and a table of their places at one end."""
     length = array.table_bytes
-    if array.inner > _MOST_INNER_CHUNKS:
+    if array.inner > _MOST_INNER_CHUNKS or length > budget.checked:
         budget.skipped += 1
         return
+    budget.checked -= length
     table = reader.at(reader.size - length if array.table_at_end else 0, length)
     if len(table) < length:
         raise _cut(f"cut off at {counted(reader.size, 'byte')}: its table alone is {length:,}")
