@@ -38,7 +38,7 @@ def make_trainer(output: Path, kind: type[Trainer] = Trainer, **arguments: Any) 
     chosen = {"max_steps": STEP, "save_steps": STEP, "per_device_train_batch_size": 4, "learning_rate": 1e-3}
     quiet = {"report_to": [], "disable_tqdm": True, "use_cpu": True, "logging_steps": 100}
     training = TrainingArguments(output_dir=str(output), **(chosen | quiet | arguments))
-    return kind(model=make_model(), args=training, train_dataset=examples)
+    return kind(model=make_model(), args=training, train_dataset=examples, eval_dataset=examples)
 
 
 def state_of(trainer: Any) -> Values:
@@ -80,11 +80,12 @@ def save(root: Path) -> Values:
     return state_of(trainer)
 
 
-def fill(path: Path) -> None:
+def fill(path: Path) -> Values:
     with tempfile.TemporaryDirectory() as elsewhere:
         trainer = make_trainer(Path(elsewhere), PublishingTrainer, save_strategy="no")
         trainer.train()
         trainer.save_parts(str(path))
+    return state_of(trainer)
 
 
 class _Stop(TrainerCallback):  # type: ignore[misc]

@@ -27,7 +27,7 @@ class Library:
     """What the library reads of the checkpoint in the set at this path."""
     lost: str = ""
     """A file of it that matters, relative to it; "" where the checkpoint is a single file."""
-    fill: Callable[[Path], object] | None = None
+    fill: Callable[[Path], Values] | None = None
     """Saves into a directory that is there and empty, as `publish_directory` yields it."""
 
     @property
