@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import shutil
 from hashlib import sha256
 from pathlib import Path
 
@@ -18,8 +19,18 @@ from ckptdeck.core.states import Structure
 from tests.core.probes.deep_looking import deep_directory
 from tests.core.probes.looking import FIXTURES, save
 from tests.core.probes.test_deep_zips import LARGE, torch_file
+from tests.core.probes.test_hf_trainer import A_DIGIT_FOR_ANOTHER
 from tests.core.probes.test_mutants import mutate
-from tests.core.probes.trees import PROVEN, copied, damaged_copy, made, members_of, probe_directory, tree_of
+from tests.core.probes.trees import (
+    PROVEN,
+    copied,
+    damaged_copy,
+    expectations,
+    made,
+    members_of,
+    probe_directory,
+    tree_of,
+)
 from tests.crash.sandbox import machine
 
 LAYOUTS = (
@@ -79,6 +90,19 @@ def test_what_only_checksums_can_find_is_found(tmp_path: Path, layout: str, memb
     assert finding.structure in PROVEN, finding
     assert member in finding.text
     assert finding.loader_says
+
+
+@pytest.mark.parametrize("layout", ["hf_trainer", "dcp", "orbax_ocdbt/100"])
+def test_every_row_of_the_expectations_is_met(tmp_path: Path, layout: str) -> None:
+    rows = expectations(layout, "deep")
+    assert len(rows) > 10
+    for (member, kind), enough in rows.items():
+        if (member, kind) == A_DIGIT_FOR_ANOTHER:
+            continue
+        root = damaged_copy(layout, tmp_path, member, kind, name=TRAINER_NAME)
+        finding = deep_directory(root)
+        assert finding.structure in enough, (member, kind, finding)
+        shutil.rmtree(root)
 
 
 def test_a_part_of_large_values_is_found_by_its_checksums(tmp_path: Path) -> None:

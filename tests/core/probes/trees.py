@@ -118,15 +118,15 @@ def members_of(layout: str) -> list[str]:
 
 
 @cache
-def expectations(layout: str) -> Mapping[tuple[str, str], frozenset[Structure]]:
-    """(member, damage) -> the structures that say enough, by expectations.json."""
+def expectations(layout: str, tier: str = "quick") -> Mapping[tuple[str, str], frozenset[Structure]]:
+    """(member, damage) -> the structures that say enough, by expectations.json; `tier` "quick" or "deep"."""
     prefix = layout.replace("/", "~").replace("~", "/", 1) + ("~" if "/" in layout else "/")
     table = json.loads((FIXTURES / "expectations.json").read_text())
     found = {}
     for key, row in table.items():
         member, _, kind = key.removeprefix(prefix).rpartition("__")
         if key.startswith(prefix) and member:
-            found[_member_named(layout, member), kind] = at_least(row["quick"])
+            found[_member_named(layout, member), kind] = at_least(row[tier])
     return found
 
 
