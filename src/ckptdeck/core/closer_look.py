@@ -9,6 +9,7 @@ import os
 from collections.abc import Iterable
 from dataclasses import replace
 
+from ckptdeck.core.comparison import compare_members, unread
 from ckptdeck.core.errors import describe_os_error
 from ckptdeck.core.filesystem import FileSystem, opened
 from ckptdeck.core.flight import Trace
@@ -47,6 +48,8 @@ def moved_since(sighting: Sighting, before: Sighting | None) -> bool:
     """
     if before is None or sighting.identity is None or before.identity is None or not _is_checkpoint(sighting):
         return False
+    if before.error is not None or sighting.error is not None:
+        return False  # what could not be looked at is not known to have changed
     now, then = sighting.identity, before.identity
     earlier = {member.path: member for member in then.files}
     for member in now.files:
@@ -93,7 +96,7 @@ def needs_probe(sighting: Sighting, role: Role) -> bool:
         return False
     receipt = sighting.receipt
     found_other = receipt is not None and speaks_of(receipt, identity) and receipt.digest != record.digest
-    return found_other or record.size != identity.size
+    return found_other or bool(compare_members(record.members, unread(identity)))
 
 
 def with_structure(fs: FileSystem, root: str, sighting: Sighting) -> Sighting:
@@ -108,7 +111,7 @@ def with_structure(fs: FileSystem, root: str, sighting: Sighting) -> Sighting:
         else:
             finding = _probe_tree(fs, root, sighting, identity)
     except OSError as error:
-        return replace(sighting, error=describe_os_error(error, path))
+        return replace(sighting, error=describe_os_error(error, os.fsdecode(error.filename or path)))
     return replace(sighting, moved=True) if finding is None else replace(sighting, structure=finding)
 
 

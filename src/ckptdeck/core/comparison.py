@@ -41,6 +41,16 @@ def compare_members(recorded: Iterable[RecordMember], found: Iterable[RecordMemb
     return tuple(sorted(differences, key=lambda one: _WORST_FIRST.index(one.state)))
 
 
+def written_since(mtime_ns: int, recorded_ns: int, differences: Iterable[Difference], tolerance_ns: int = 0) -> bool:
+    """Whether its owner may have written it again after it was recorded, by the times of its newest file.
+
+    An older time tells that only while every file is there: the newest may be what is missing.
+    """
+    if abs(mtime_ns - recorded_ns) <= tolerance_ns:
+        return False
+    return mtime_ns > recorded_ns or all(one.state is not State.INCOMPLETE for one in differences)
+
+
 def unread(identity: Identity) -> list[RecordMember]:
     """The members of a look that read nothing."""
     return [RecordMember(member.path, member.size, "", member.kind, member.target) for member in identity.members]
@@ -50,8 +60,11 @@ def _difference(member: RecordMember, now: RecordMember | None) -> Difference | 
     of_it = f"{visible(member.path)}: " if member.path else ""
     if now is None:
         return Difference(State.INCOMPLETE, f"{visible(member.path)} ({size_text(member.size)}) is not there")
-    if now.kind is not member.kind or now.target != member.target:
+    if now.kind is not member.kind:
         return Difference(State.CORRUPT, f"{of_it}it is a {now.kind}, a {member.kind} was recorded")
+    if now.target != member.target:
+        text = f"{of_it}it leads to {visible(now.target)}, to {visible(member.target)} when it was recorded"
+        return Difference(State.CORRUPT, text)
     short = member.size - now.size
     if short > 0:
         return Difference(State.TRUNCATED, f"{of_it}{now.size} of {member.size} bytes, {short} are missing")

@@ -73,7 +73,7 @@ class Gathering:
                 self._sort(entry)
         for group in grouped:
             self._keep(self._group_sighting(group, listed))
-        found.unfinished = {name: mark for name, mark in found.unfinished.items() if name in listed}
+        found.unfinished = _marked(found.unfinished, {*listed, *(group.name for group in grouped)})
         return found
 
     # --- one name
@@ -105,8 +105,8 @@ class Gathering:
         if before is not None and self._is_unchanged(before, sighting):
             self._found.same[sighting.name] = before
             return
-        if before is not None and before.identity == sighting.identity and before.kind is sighting.kind:
-            sighting = replace(sighting, identity=before.identity, structure=before.structure)
+        if before is not None and _same_thing(before, sighting):
+            sighting = replace(sighting, structure=before.structure)
         self._found.fresh.append(sighting)
 
     def _sighting(self, entry: DirectoryEntry, reading: NameReading) -> Sighting:
@@ -132,7 +132,8 @@ class Gathering:
         except OddThing as odd:
             return replace(bare, identity=Identity((), itself), error=f"{visible(path)} is {odd}")
         except OSError as error:
-            return replace(bare, identity=Identity((), itself), error=describe_os_error(error, path))
+            where = os.fsdecode(error.filename or path)
+            return replace(bare, identity=Identity((), itself), error=describe_os_error(error, where))
         return replace(bare, identity=identity, error=self._damage(bare.name))
 
     def _group_sighting(self, group: Group, listed: Mapping[str, DirectoryEntry]) -> Sighting:
@@ -177,7 +178,7 @@ class Gathering:
             if entry.stat is None or stat.S_ISREG(entry.stat.st_mode)
         }
         records = {**self._contents.next_records, **self._contents.records}
-        return find_groups(readings, records, by_words=self._policy.group)
+        return find_groups(readings, records, listed.keys(), by_words=self._policy.group)
 
     def _link_target(self, name: str) -> str:
         try:
@@ -229,7 +230,7 @@ class Gathering:
             and before.kind is now.kind
             and before.family == now.family
             and before.step == now.step
-            and before.identity == now.identity
+            and _same_thing(before, now)
             and self._same_books(before)
         )
 
@@ -241,6 +242,24 @@ class Gathering:
             and before.next_record is contents.next_records.get(name)
             and before.pinned == contents.pins.get(name)
         )
+
+
+def _marked(markers: Mapping[str, str], names: set[str]) -> dict[str, str]:
+    """Checkpoint → its marker. NeMo's `<name>-unfinished` is also that of `<name>.ckpt` and of the EMA of both."""
+    found = {}
+    for target, marker in markers.items():
+        for name in (target, f"{target}.ckpt", f"{target}-EMA", f"{target}-EMA.ckpt", f"{target}.nemo"):
+            if name in names:
+                found[name] = marker
+    return found
+
+
+def _same_thing(before: Sighting, now: Sighting) -> bool:
+    """The same members, in the same directory: two empty directories are alike, and not one."""
+    one, other = before.identity, now.identity
+    if one is None or other is None or before.kind is not now.kind:
+        return False
+    return one.node == other.node and one == other
 
 
 def as_recorded(reading: NameReading, record: Record) -> NameReading:

@@ -137,7 +137,9 @@ def look_still(fs: FileSystem, unit: Unit) -> Identity:
     try:
         return look_at(fs, unit)
     except OddThing as odd:
-        raise SourceChanged(f"{visible(unit.path)} is {odd} any more") from None
+        raise SourceChanged(
+            f"{visible(unit.path)} is {odd}", why="Only regular files, links and directories can be read and copied"
+        ) from None
 
 
 def _sync_names(host: Host, unit: Unit, identity: Identity, volume: Volume) -> None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from ckptdeck.core.amounts import counted, moment_text, part_of_text, size_text, span_text
-from ckptdeck.core.comparison import Difference, compare_members, unread
+from ckptdeck.core.comparison import Difference, compare_members, unread, written_since
 from ckptdeck.core.naming import FOREIGN_FAMILY, order_key
 from ckptdeck.core.policy import Policy
 from ckptdeck.core.safe_text import visible
@@ -104,25 +104,35 @@ class _Side:
             return Checkpoint(sighting, State.CORRUPT, receipt.note or "its content was found bad", receipt.verified_at)
         finding = sighting.structure
         if sighting.unfinished is not None:
-            quiet = is_quiet(identity.mtime_ns, self.now, self.policy.min_age)
-            reason = f"{visible(sighting.unfinished)} says that it is not finished" + self._young(identity)
-            return Checkpoint(sighting, State.INCOMPLETE if quiet else State.UNSAFE_WRITE, reason)
+            reason = f"{visible(sighting.unfinished)} says that it is not finished"
+            return self._lacking(sighting, identity, reason)
         if finding is None or finding.structure is Structure.UNKNOWN:
             text = finding.text if finding is not None and finding.text else "no record, and no format that could tell"
+            if not identity.files:
+                return self._lacking(sighting, identity, text)
             return Checkpoint(sighting, State.UNRECORDED, text + self._young(identity))
         return self._judge_structure(sighting, identity, finding)
+
+    def _lacking(self, sighting: Sighting, identity: Identity, reason: str) -> Checkpoint:
+        """Incomplete; what is not there yet may still come while it is young."""
+        quiet = is_quiet(identity.mtime_ns, self.now, self.policy.min_age)
+        state = State.INCOMPLETE if quiet else State.UNSAFE_WRITE
+        return Checkpoint(sighting, state, reason + self._young(identity))
 
     def _judge_other_shape(
         self, sighting: Sighting, identity: Identity, record: Record, differences: tuple[Difference, ...]
     ) -> Checkpoint:
         """Sizes or members are not the recorded ones."""
         finding = sighting.structure
-        if self.inventory.role is Role.PRIMARY and not self._recorded_time(identity, record):
+        if self.inventory.role is Role.PRIMARY and self._written_since(identity, record, differences):
             if finding is not None and finding.structure in _PROVEN_BAD:
                 return self._judge_structure(sighting, identity, finding)
+            how = f"{size_text(identity.size)}, the record of {_origin(record)} says {size_text(record.size)}"
+            if sighting.kind is not Kind.FILE:
+                how = _members_text(record, differences)
             reason = (
-                f"{size_text(identity.size)}, the record of {_origin(record)} says {size_text(record.size)}, and it "
-                f"was written since: the trainer saved it again; `ckptdeck adopt --replace` records what is there now"
+                f"{how}, and it was written since: the trainer saved it again; "
+                f"`ckptdeck adopt --replace` records what is there now"
             )
             return Checkpoint(sighting, State.CHANGED, reason + self._young(identity))
         worst = differences[0]
@@ -130,12 +140,10 @@ class _Side:
         return Checkpoint(sighting, worst.state, reason + self._young(identity))
 
     def _judge_structure(self, sighting: Sighting, identity: Identity, finding: StructureFinding) -> Checkpoint:
-        """What its own format says; members that are not there yet may still come."""
+        if finding.structure is Structure.INCOMPLETE:
+            return self._lacking(sighting, identity, _structure_text(finding))
         text = _structure_text(finding) + self._young(identity)
-        state = _STATE_OF_STRUCTURE[finding.structure]
-        if state is State.INCOMPLETE and not is_quiet(identity.mtime_ns, self.now, self.policy.min_age):
-            state = State.UNSAFE_WRITE
-        return Checkpoint(sighting, state, text)
+        return Checkpoint(sighting, _STATE_OF_STRUCTURE[finding.structure], text)
 
     def _judge_right_size(self, sighting: Sighting, identity: Identity, record: Record) -> Checkpoint:
         receipt = sighting.receipt
@@ -152,7 +160,7 @@ class _Side:
     def _judge_other_content(
         self, sighting: Sighting, identity: Identity, record: Record, receipt: Receipt
     ) -> Checkpoint:
-        rewritten = self.inventory.role is Role.PRIMARY and not self._recorded_time(identity, record)
+        rewritten = self.inventory.role is Role.PRIMARY and self._written_since(identity, record)
         finding = sighting.structure
         cut = finding is not None and finding.structure in (Structure.CUT, Structure.BROKEN)
         content = f"content {receipt.digest[:8]}, recorded {record.digest[:8]} ({_origin(record)})"
@@ -164,7 +172,7 @@ class _Side:
 
     def _unproven(self, identity: Identity, record: Record, receipt: Receipt | None) -> str:
         size = f"{size_text(identity.size)} as recorded, content not proven"
-        if not self._recorded_time(identity, record):
+        if self._written_since(identity, record):
             return f"{size}: only its mtime is not the recorded one{self._young(identity)}"
         if receipt is None:
             return f"{size}: " + (
@@ -181,9 +189,9 @@ class _Side:
         mount = volume.mount if volume is not None else ""
         return receipt_counts(receipt, identity, boot_id=self.inventory.boot_id, mount=mount)
 
-    def _recorded_time(self, identity: Identity, record: Record) -> bool:
+    def _written_since(self, identity: Identity, record: Record, differences: Iterable[Difference] = ()) -> bool:
         exact = self.inventory.volume is not None and self.inventory.volume.fs_class == "local"
-        return abs(identity.mtime_ns - record.mtime_ns) <= (0 if exact else _COARSE_CLOCK_NS)
+        return written_since(identity.mtime_ns, record.mtime_ns, differences, 0 if exact else _COARSE_CLOCK_NS)
 
     def _young(self, identity: Identity) -> str:
         """What must be known beside any verdict on a file that may still be in the making."""
@@ -200,7 +208,6 @@ _STATE_OF_STRUCTURE = {
     Structure.OK: State.STRUCTURE_OK,
     Structure.CUT: State.TRUNCATED,
     Structure.BROKEN: State.CORRUPT,
-    Structure.INCOMPLETE: State.INCOMPLETE,
     Structure.SUSPECT: State.SUSPECT,
 }
 _PROVEN_BAD = frozenset({Structure.CUT, Structure.BROKEN, Structure.INCOMPLETE})

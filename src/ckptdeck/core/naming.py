@@ -267,7 +267,7 @@ def _read_final(name: str, is_directory: bool, own: _Patterns) -> NameReading:
         return NameReading(NameRole.POINTER, "pointer")
     if name in _MARKERS and not is_directory:
         return NameReading(NameRole.MARKER, "marker")
-    if marker := _MARKER_OF.fullmatch(name):
+    if not is_directory and (marker := _MARKER_OF.fullmatch(name)):
         return NameReading(NameRole.MARKER, "marker", None, marker[1])
     for pattern in own:
         if match := pattern.fullmatch(name):

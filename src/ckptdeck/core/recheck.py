@@ -38,7 +38,7 @@ def require_same(host: Host, unit: Unit, stamps: tuple[Stamp, ...], inode: int |
     except FileNotFoundError:
         raise _changed(unit.path, "it is gone") from None
     except OddThing as odd:
-        raise _changed(unit.path, f"it is {odd} any more") from None
+        raise _changed(unit.path, f"it is {odd}") from None
     if inode is not None and found.node is not None and found.node[1] != inode:
         raise _changed(unit.path, "another one took its name")
     if stamps:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ckptdeck.core.amounts import counted
 from ckptdeck.core.checkpoint_set import CheckpointSet
-from ckptdeck.core.comparison import compare_members
+from ckptdeck.core.comparison import compare_members, written_since
 from ckptdeck.core.errors import SourceChanged, from_os_error
 from ckptdeck.core.hashing import Reading, read_for_proof
 from ckptdeck.core.host import Host
@@ -17,7 +17,7 @@ from ckptdeck.core.publish import receipt_for
 from ckptdeck.core.safe_text import visible
 from ckptdeck.core.sighting import Receipt, Record
 from ckptdeck.core.states import Role, State
-from ckptdeck.core.unit import unit_of_record
+from ckptdeck.core.unit import OddThing, look_at, unit_of_record
 from ckptdeck.core.volume import volume_of
 
 _LOOKS = 3
@@ -50,6 +50,9 @@ def verify_one(host: Host, checkpoint_set: CheckpointSet, name: str, effort: Eff
             expected = known_records(manifest, name)
             if not expected:
                 return Verification(name, checkpoint_set.role, State.UNRECORDED, "no record to compare with", None, 0)
+            odd = _odd_thing(host, checkpoint_set, expected[0])
+            if odd is not None:
+                return Verification(name, checkpoint_set.role, State.SUSPECT, odd, None, 0)
             with contextlib.suppress(SourceChanged):
                 outcome = _look(host, checkpoint_set, manifest, name, expected, effort)
                 if outcome is not None:
@@ -61,6 +64,15 @@ def verify_one(host: Host, checkpoint_set: CheckpointSet, name: str, effort: Eff
     return Verification(
         name, checkpoint_set.role, State.UNSAFE_WRITE, "it changed each time it was read: still written", None, 0
     )
+
+
+def _odd_thing(host: Host, checkpoint_set: CheckpointSet, record: Record) -> str | None:
+    """Why what has the name can be nothing that was recorded."""
+    try:
+        look_at(host.fs, unit_of_record(checkpoint_set.root, record))
+    except OddThing as odd:
+        return f"recorded as a {record.kind}, it is {odd}"
+    return None
 
 
 def known_records(manifest: Manifest, name: str) -> tuple[Record, ...]:
@@ -137,7 +149,7 @@ def _how_bad(side: Role, record: Record, reading: Reading) -> tuple[State, str]:
     if not differences:
         return State.CORRUPT, "its record contradicts itself: every file fits and their digest does not"
     worst = differences[0]
-    if side is Role.PRIMARY and reading.identity.mtime_ns != record.mtime_ns and worst.state is not State.INCOMPLETE:
+    if side is Role.PRIMARY and written_since(reading.identity.mtime_ns, record.mtime_ns, differences):
         return State.CHANGED, "other content and another mtime than recorded: the trainer wrote it again"
     more = len(differences) - 1
     return worst.state, worst.text + (
