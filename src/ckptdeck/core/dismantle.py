@@ -3,31 +3,55 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
+import stat
 
-from ckptdeck.core.filesystem import FileSystem
+from ckptdeck.core.filesystem import DirectoryEntry, FileSystem, opened
 from ckptdeck.core.naming import markers_last
-from ckptdeck.core.states import MemberKind
-from ckptdeck.core.unit import directories_of, walk
+
+_OWNER_MAY_ALL = 0o700
 
 
 def dismantle(fs: FileSystem, path: str) -> None:
-    """Removes the directory `path` and everything in it; links are removed, never followed.
+    """Removes the directory `path` and everything in it, pipes and sockets too; links are removed, never followed.
 
-    Gone already is as good. Raises OSError, and OddThing for what only a person should remove.
+    Gone already is as good. Raises OSError.
     """
-    try:
-        members = walk(fs, path)
-    except FileNotFoundError:
-        return
-    empty = {member.path for member in members if member.kind is MemberKind.DIRECTORY}
-    leaves = [member.path for member in members if member.path not in empty]
+    leaves: list[str] = []
+    directories: list[str] = []
+    waiting = [path]
+    while waiting:
+        directory = waiting.pop()
+        directories.append(directory)
+        for entry in _entries(fs, directory):
+            inside = os.path.join(directory, entry.name)
+            if entry.stat is None:
+                code = entry.error or errno.EIO
+                raise OSError(code, os.strerror(code), inside)
+            if not stat.S_ISDIR(entry.stat.st_mode):
+                leaves.append(inside)
+                continue
+            if entry.stat.st_mode & _OWNER_MAY_ALL != _OWNER_MAY_ALL:
+                _let_owner_in(fs, inside, entry.stat.st_mode)
+            waiting.append(inside)
     for leaf in reversed(markers_last(leaves)):
         with contextlib.suppress(FileNotFoundError):
-            fs.unlink(os.path.join(path, leaf))
-    directories = {*directories_of(member.path for member in members), *empty}
+            fs.unlink(leaf)
     for directory in sorted(directories, key=lambda one: (-one.count("/"), one)):
         with contextlib.suppress(FileNotFoundError):
-            fs.remove_directory(os.path.join(path, directory))
-    with contextlib.suppress(FileNotFoundError):
-        fs.remove_directory(path)
+            fs.remove_directory(directory)
+
+
+def _entries(fs: FileSystem, directory: str) -> list[DirectoryEntry]:
+    try:
+        return [entry for entry in fs.list_directory(directory) if entry.error != errno.ENOENT]
+    except FileNotFoundError:
+        return []
+
+
+def _let_owner_in(fs: FileSystem, directory: str, mode: int) -> None:
+    """A copy keeps the modes of its source, and what only may be read cannot be emptied by anybody but root."""
+    with contextlib.suppress(OSError):  # not ours: then removing says so
+        with opened(fs, directory, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW) as fd:
+            fs.set_mode(fd, stat.S_IMODE(mode) | _OWNER_MAY_ALL)

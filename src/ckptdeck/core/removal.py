@@ -26,7 +26,7 @@ from ckptdeck.core.safe_text import json_name, visible
 from ckptdeck.core.sighting import Volume
 from ckptdeck.core.small_file import sync_names, write_small_file
 from ckptdeck.core.states import Kind
-from ckptdeck.core.unit import Unit, look_at
+from ckptdeck.core.unit import OddThing, Unit, look_at
 from ckptdeck.core.volume import fsync_directory, rename_into_place
 
 KEPT_RECORD = ".record"
@@ -58,7 +58,7 @@ def quarantine(
         if inode is None:
             inode = host.fs.lstat(unit.path).st_ino
         _move(host, volume, unit.path, aside, inode)
-        size = look_at(host.fs, Unit(os.path.dirname(aside), entry, unit.kind)).size
+        size = _size_of(host, Unit(os.path.dirname(aside), entry, unit.kind))
     fsync_directory(host.fs, checkpoint_set.control_path("quarantine"), volume)
     fsync_directory(host.fs, unit.root, volume)
     if with_record:
@@ -78,6 +78,14 @@ def quarantine(
         data = (json.dumps(note, indent=1) + "\n").encode()
         write_small_file(host.fs, checkpoint_set.control_path("quarantine"), entry + ".json", data, pid=host.pid)
     return entry
+
+
+def _size_of(host: Host, aside: Unit) -> int:
+    """Bytes of what was moved; 0 when it cannot be told, as with a pipe in it, which keeps nobody from moving it."""
+    try:
+        return look_at(host.fs, aside).size
+    except (OSError, OddThing):
+        return 0
 
 
 def _take_record(host: Host, checkpoint_set: CheckpointSet, name: str, aside: str) -> None:
@@ -109,7 +117,7 @@ def put_back(host: Host, checkpoint_set: CheckpointSet, volume: Volume, entry: s
 
 
 def purge(host: Host, checkpoint_set: CheckpointSet, entry: str) -> None:
-    """Takes an artifact in quarantine apart. Raises OSError, OddThing for what only a person should remove."""
+    """Takes an artifact in quarantine apart. Raises OSError."""
     aside = checkpoint_set.control_path("quarantine", entry)
     if stat.S_ISDIR(host.fs.lstat(aside).st_mode):
         dismantle(host.fs, aside)

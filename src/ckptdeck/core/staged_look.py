@@ -54,11 +54,16 @@ def look_at_staged(host: Host, checkpoint_set: CheckpointSet, contents: Manifest
 
 
 def size_of_tree(fs: FileSystem, path: str, status: os.stat_result) -> Member | None:
-    """The directory at `path` with the bytes in it and its newest time; None when it is gone or odd."""
+    """The directory at `path` with the bytes in it and its newest time, its own where it holds odd things.
+
+    None when it is gone or cannot be listed.
+    """
     itself = member_of("", status, MemberKind.DIRECTORY)
     try:
         members = walk(fs, path)
-    except (OSError, OddThing):
+    except OddThing:
+        return itself
+    except OSError:
         return None
     newest = max((member.mtime_ns for member in members), default=0)
     return replace(itself, size=sum(member.size for member in members), mtime_ns=max(newest, itself.mtime_ns))
