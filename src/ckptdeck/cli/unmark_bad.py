@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import replace
 
 from ckptdeck.cli.arguments import add_selection
 from ckptdeck.cli.interruption import Interruption
@@ -17,6 +16,4 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, terminal: Terminal, interruption: Interruption) -> int:
-    session = open_session(arguments, terminal, interruption)
-    change_marks(session, lambda record: replace(record, marked_bad=None), action="unmark-bad", done="no longer bad")
-    return 0
+    return change_marks(open_session(arguments, terminal, interruption), "unmark-bad")

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -23,10 +22,10 @@ from ckptdeck.core.recheck import require_free, require_no_writer, require_same,
 from ckptdeck.core.recovery import discard, finish
 from ckptdeck.core.removal import purge, put_back, quarantine
 from ckptdeck.core.safe_text import visible
-from ckptdeck.core.sighting import Identity, Stamp
+from ckptdeck.core.sighting import Identity, Record, Stamp
 from ckptdeck.core.states import Condition, Kind
 from ckptdeck.core.transfer import Staged, staged_copy
-from ckptdeck.core.unit import OddThing, Unit
+from ckptdeck.core.unit import Unit
 from ckptdeck.core.volume import volume_of
 
 
@@ -77,7 +76,14 @@ class Acts:
             case Act.PURGE:
                 return self._purge(target, item)
             case Act.RETIRE:
-                return self._retire(target, item)
+                self._change_record(target, item, lambda record: replace(record, retired=True))
+                return "set aside: no resume point, first to be pruned"
+            case Act.MARK_BAD:
+                self._change_record(target, item, lambda record: replace(record, marked_bad=record.digest))
+                return "marked bad"
+            case Act.UNMARK_BAD:
+                self._change_record(target, item, lambda record: replace(record, marked_bad=None))
+                return "not marked bad any more"
         raise UsageError(f"This program cannot carry out {item.act!r}", next_step="Plan anew with this version")
 
     def _copy(self, item: PlanItem, effort: Effort) -> str:
@@ -144,15 +150,9 @@ class Acts:
             purge(self.host, target, item.name)
         except FileNotFoundError:
             raise _gone(item) from None
-        except OddThing as odd:
-            raise Refused(
-                f"{visible(item.name)} in quarantine is {odd}",
-                guard="not-a-file",
-                next_step=f"Look at it in {visible(os.path.dirname(target.control_path('quarantine', 'x')))}",
-            ) from None
         return "purged"
 
-    def _retire(self, target: CheckpointSet, item: PlanItem) -> str:
+    def _change_record(self, target: CheckpointSet, item: PlanItem, change: Callable[[Record], Record]) -> None:
         manifest = Manifest(self.host.fs, target, pid=self.host.pid)
         try:
             record = manifest.record(item.name)
@@ -164,8 +164,7 @@ class Acts:
                 guard="changed-since-plan",
                 next_step="Look again and plan anew",
             )
-        manifest.write_record(replace(record, retired=True))
-        return "set aside: no resume point, first to be pruned"
+        manifest.write_record(change(record))
 
     def _require_quiet(self, unit: Unit, found: Identity) -> None:
         now, least = self.host.clock.now(), self._policy.min_age

@@ -18,6 +18,7 @@ from ckptdeck.core.errors import UsageError
 from ckptdeck.core.filesystem import FileSystem
 from ckptdeck.core.host import Host
 from ckptdeck.core.plans.adopt import plan_adopt
+from ckptdeck.core.plans.mark import plan_mark_bad, plan_unmark_bad
 from ckptdeck.core.plans.mirror import plan_mirror
 from ckptdeck.core.plans.plan import ItemResult, Plan, PlanResult
 from ckptdeck.core.plans.prune import plan_prune, wish_of
@@ -133,6 +134,16 @@ def _rollback(survey: Survey, names: Sequence[str], options: Mapping[str, str]) 
     return plan_rollback(survey, _whole_number("STEP", options.get("step", "")))
 
 
+def _mark_bad(survey: Survey, names: Sequence[str], options: Mapping[str, str]) -> Plan:
+    _allow("mark-bad", options)
+    return plan_mark_bad(survey, names)
+
+
+def _unmark_bad(survey: Survey, names: Sequence[str], options: Mapping[str, str]) -> Plan:
+    _allow("unmark-bad", options)
+    return plan_unmark_bad(survey, names)
+
+
 def _whole_number(what: str, text: str) -> int:
     if not (text.isascii() and text.isdigit() and len(text) < 19):
         raise UsageError(f"{what} {visible(text)} is not a whole number", next_step="Write it in digits")
@@ -149,6 +160,8 @@ PLANNERS: Mapping[str, Planner] = {
     "purge": _purge,
     "restore": _restore,
     "rollback": _rollback,
+    "mark-bad": _mark_bad,
+    "unmark-bad": _unmark_bad,
     "start": _start,
 }
 

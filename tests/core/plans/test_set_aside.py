@@ -91,3 +91,11 @@ def test_putting_back_needs_a_free_name_and_a_known_one() -> None:
     assert plan_put_back(taken, (ENTRY.id,)).items[0].guard == Guard.EXISTS
     nameless = with_quarantine(pair([], []), replace(ENTRY, named=False))
     assert plan_put_back(nameless, (ENTRY.id,)).items[0].guard == Guard.FOREIGN
+
+
+def test_a_name_that_is_being_written_directly_says_why_it_stays() -> None:
+    direct = replace(part(900), name=name_of(900), final_name=True, state=FlightState.LIVE)
+    survey = pair([seen(800, V), seen(900, State.UNSAFE_WRITE)], flights={Role.PRIMARY: [direct]})
+    plan = plan_quarantine(survey, (name_of(900),))
+    assert acts_of(plan) == []
+    assert "unsafe-write, not bad" in item_of(plan, 900, Role.PRIMARY).reason

@@ -43,6 +43,9 @@ class Act(StrEnum):
     """Out of resume and retention, and first to be pruned (rollback)."""
     POINTER = "pointer"
     """Copy a pointer file after its target is verified."""
+    MARK_BAD = "mark-bad"
+    """Declare the recorded content bad, whatever its hash says."""
+    UNMARK_BAD = "unmark-bad"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +75,11 @@ class PlanItem:
     @property
     def acts(self) -> bool:
         return self.act not in (Act.KEEP, Act.SKIP)
+
+    @property
+    def checkpoint(self) -> str:
+        """The name of the checkpoint, also where `name` is an id in quarantine."""
+        return self.details.get("checkpoint", self.name)
 
 
 @dataclass(frozen=True, slots=True)

@@ -89,14 +89,12 @@ def plan_prune(survey: Survey, wish: Wish | None = None) -> Plan:
     """
     wish = wish or Wish()
     survey = replace(survey, policy=wish.over(survey.policy))
-    refused = _refusal(survey)
-    if refused is not None:
-        return Plan("prune", (), refused, options=wish.options())
-    kept = keep_set(survey)
-    pruning = _Pruning(survey, kept)
-    judged = [item for row in survey.steps for item in pruning.judge(row)]
+    retention = Retention(survey)
+    if retention.refused is not None:
+        return Plan("prune", (), retention.refused, options=wish.options())
+    judged = [item for row in survey.steps for item in retention.judge(row)]
     victims = [item for item in reversed(judged) if item.act is Act.DELETE]
-    first = pruning.hash_first(victims)
+    first = retention.hash_first(victims)
     stay = [item for item in judged if not item.acts]
     return Plan(
         "prune",
@@ -117,12 +115,14 @@ def _refusal(survey: Survey) -> Refusal | None:
     return None
 
 
-class _Pruning:
-    """The survey with what every victim is held against, worked out once."""
+class Retention:
+    """What the policy of a survey says about each of its copies; what they are held against is worked out once."""
 
-    def __init__(self, survey: Survey, kept: dict[str, str]) -> None:
+    def __init__(self, survey: Survey) -> None:
         self.survey = survey
-        self.kept = kept
+        self.refused = _refusal(survey)
+        """Why nothing may be deleted on either side."""
+        self.kept = keep_set(survey)
         self._survivors = {role: _survivors(survey, role) for role in Role}
         self._earlier = {side.role: _written_before(survey, side.role) for side in survey.sides}
 

@@ -26,7 +26,7 @@ def plan_quarantine(survey: Survey, names: Sequence[str] = (), *, side: Role | N
     refused = _unusable(survey, side)
     if refused is not None:
         return Plan("quarantine", (), refused, options=options, names=tuple(names))
-    flights = {flight.name for each in survey.sides for flight in each.inventory.in_flight}
+    flights = {flight.name for each in survey.sides for flight in each.inventory.in_flight if not flight.final_name}
     rows, strangers = choose_rows(survey, [name for name in names if name not in flights])
     if names and all(name in flights for name in names):
         rows = ()
