@@ -124,6 +124,7 @@ class MadeUpCore:
         self.verified: list[tuple[Role, str]] = []
         self.verdicts: dict[str, State] = {}
         self.calls_made: list[str] = []
+        self.confirmed: list[int | None] = []
         self.check_pair: Callable[[CheckpointSet, CheckpointSet], Pair] = Pair
         self.fail_scan: Exception | None = None
         self._scanned = threading.Condition()
@@ -173,8 +174,10 @@ class MadeUpCore:
         plan: Plan,
         effort: Effort,
         on_result: Callable[[ItemResult], None],
+        confirmed_count: int | None,
     ) -> PlanResult:
         self.calls_made.append("apply")
+        self.confirmed.append(confirmed_count)
         results: list[ItemResult] = []
 
         def both(result: ItemResult) -> None:

@@ -379,6 +379,14 @@ def test_a_plan_becomes_a_job_with_its_line_and_lane(bench: Bench) -> None:
     assert entry.command == f"ckptdeck mirror {bench.primary} {bench.mirror} a.pt"
 
 
+def test_the_number_that_was_typed_reaches_the_core(bench: Bench) -> None:
+    bench.start()
+    plan = bench.engine.plan("mirror", ["a.pt"])
+    bench.over(bench.engine.submit(plan, 92))
+    bench.over(bench.engine.submit(plan))
+    assert bench.core.confirmed == [92, None]
+
+
 def test_what_was_done_is_looked_at(bench: Bench) -> None:
     bench.start()
     bench.pass_time(1.0)

@@ -23,6 +23,7 @@ class FakeEngine:
         self.stopped: list[float] = []
         self.asked: list[tuple[Any, ...]] = []
         self.submitted: list[Plan] = []
+        self.confirmed: list[int | None] = []
 
     def set(self, **changes: Any) -> None:
         """Shows another snapshot: the same one with `changes`, one version later."""
@@ -47,8 +48,9 @@ class FakeEngine:
             raise self.refusal
         return self.plans.get(action) or plan_of(action, *names)
 
-    def submit(self, plan: Plan) -> int:
+    def submit(self, plan: Plan, confirmed_count: int | None = None) -> int:
         self.submitted.append(plan)
+        self.confirmed.append(confirmed_count)
         return len(self.submitted)
 
     def verify(self, names: Sequence[str] = ()) -> int:

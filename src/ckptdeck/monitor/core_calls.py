@@ -54,7 +54,8 @@ class CoreCalls:
     compose: Callable[[Inventory, Inventory | None, Policy, float], Survey]
     planners: Mapping[str, Planner]
     find_pair: Callable[[FileSystem, str, str | None], Pair]
-    apply: Callable[[Host, Pair, Policy, Plan, Effort, Callable[[ItemResult], None]], PlanResult]
+    apply: Callable[[Host, Pair, Policy, Plan, Effort, Callable[[ItemResult], None], int | None], PlanResult]
+    """The last is the number that was confirmed, for a plan that needs one."""
     verify_one: Callable[[Host, CheckpointSet, str, Effort], Verification]
 
 

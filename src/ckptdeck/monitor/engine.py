@@ -23,13 +23,16 @@ from ckptdeck.monitor.activity import ActivityLog
 from ckptdeck.monitor.core_calls import CoreCalls, core_calls
 from ckptdeck.monitor.io_priority import lower_io_priority
 from ckptdeck.monitor.job_runner import JobRunner
+from ckptdeck.monitor.job_words import item_line, plan_line
 from ckptdeck.monitor.looking import DEFAULT_TIMING, Timing, Wait, wait_for
-from ckptdeck.monitor.orders import Workshop, item_line, line_of, plan_order, verify_order, verify_orders
+from ckptdeck.monitor.orders import Workshop, plan_order, verify_order, verify_orders
 from ckptdeck.monitor.resume_check import ResumeCheck
 from ckptdeck.monitor.snapshot import Job, JobState, Snapshot
 from ckptdeck.monitor.surveyor import Outlook, Surveyor, Ways
 from ckptdeck.monitor.trouble import find_trouble
 from ckptdeck.monitor.watcher import Watch, watch_directory
+
+_VERIFYING = Plan("verify", ())
 
 
 class LiveEngine:
@@ -98,12 +101,14 @@ class LiveEngine:
             raise UsageError(f"There is no action {action}", next_step=f"Known: {', '.join(self._core.planners)}")
         return planner(self._newest_survey(), names, options)
 
-    def submit(self, plan: Plan) -> int:
+    def submit(self, plan: Plan, confirmed_count: int | None = None) -> int:
         """Queues the plan; the job's id. Raises Refused for a plan that is refused or changes nothing."""
         shop = self._workshop()
-        return self._runner.submit(
-            plan_order(shop, self._newest_survey(), plan, lambda result: self._item_done(shop, plan.action, result))
-        )
+
+        def told(result: ItemResult) -> None:
+            self._item_done(shop, plan, result)
+
+        return self._runner.submit(plan_order(shop, self._newest_survey(), plan, told, confirmed_count))
 
     def verify(self, names: Sequence[str] = ()) -> int:
         """Queues hashing of what is recorded, newest first: one job per side; the id of the first."""
@@ -121,7 +126,8 @@ class LiveEngine:
         self._runner.resume(job)
 
     def command_line(self, plan: Plan) -> str:
-        return line_of(self._workshop(), plan)
+        shop = self._workshop()
+        return plan_line(plan, shop.primary, shop.mirror)
 
     # --- what the threads tell
 
@@ -151,14 +157,14 @@ class LiveEngine:
     def _hashed(self, result: ItemResult) -> None:
         """A verification is one line of the log for the whole job; only what needs a person gets its own."""
         if result.finding or result.outcome is Outcome.FAILED:
-            self._item_done(self._workshop(), "verify", result)
+            self._item_done(self._workshop(), _VERIFYING, result)
         else:
             self._surveyor.hint()
 
-    def _item_done(self, shop: Workshop, action: str, result: ItemResult) -> None:
+    def _item_done(self, shop: Workshop, plan: Plan, result: ItemResult) -> None:
         if result.outcome is not Outcome.SKIPPED:
-            text = f"{visible(result.item.name)} on {result.item.side}: {result.text}"
-            self._write_log(text, item_line(shop, action, result.item), result.outcome)
+            text = f"{visible(result.item.checkpoint)} on {result.item.side}: {result.text}"
+            self._write_log(text, item_line(plan, result.item, shop.primary, shop.mirror), result.outcome)
         self._surveyor.hint()
 
     def _job_ended(self, job: Job) -> None:

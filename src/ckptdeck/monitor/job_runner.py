@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from ckptdeck.core.errors import Cancelled, CkptdeckError, Refused, UsageError, from_os_error
-from ckptdeck.core.plans.plan import ItemResult
+from ckptdeck.core.plans.plan import ItemResult, PlanItem
 from ckptdeck.core.progress import CancelToken, Clock, Effort, Progress
 from ckptdeck.monitor.meter import Meter
 from ckptdeck.monitor.snapshot import Job, JobState
@@ -43,6 +43,9 @@ class Order:
     lane: str
     work: Work
     total_size: int = 0
+    bytes_of: Callable[[PlanItem], int] = lambda item: item.size
+    """What an item that has ended counts of `total_size`."""
+    items: int = 0
     passes: Mapping[str, int] = field(default_factory=dict)
     """See Meter."""
     bytes_per_second: float | None = None
@@ -106,6 +109,7 @@ class JobRunner:
                 lane=order.lane,
                 submitted_at=self._clock.now(),
                 total_size=order.total_size,
+                items=order.items,
                 if_we_quit=order.if_we_quit,
             )
             task = _Task(job, order)
@@ -193,7 +197,7 @@ class JobRunner:
     def _take_result(self, task: _Task, result: ItemResult) -> None:
         with self._turn:
             task.results.append(result)
-            task.meter.item_ended(result.item.size)
+            task.meter.item_ended(task.order.bytes_of(result.item))
             self._tell_progress(task)
 
     def _stand_still(self, task: _Task) -> None:

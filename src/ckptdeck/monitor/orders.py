@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ckptdeck.core.amounts import counted
 from ckptdeck.core.apply import error_of_refusal
 from ckptdeck.core.checkpoint_set import CheckpointSet
 from ckptdeck.core.errors import Cancelled, CkptdeckError, PartlyDone, Refused, UsageError, VolumeSuspect
@@ -18,23 +17,13 @@ from ckptdeck.core.safe_text import visible
 from ckptdeck.core.sighting import Checkpoint
 from ckptdeck.core.states import FINDINGS, Role
 from ckptdeck.core.survey import Side, Survey
-from ckptdeck.monitor.command_line import action_line, command_line
+from ckptdeck.monitor.command_line import action_line
 from ckptdeck.monitor.core_calls import CoreCalls
 from ckptdeck.monitor.job_runner import OnResult, Order
+from ckptdeck.monitor.job_words import COPYING, IF_WE_QUIT, START, job_title, plan_line, title_for
 
-COPYING = frozenset({Act.COPY, Act.REPAIR})
-
-START = "start"
-"""The plan of the first day: make both directories sets, then record and mirror everything."""
-
-_IF_WE_QUIT = {
-    "mirror": "continues at the next start",
-    START: "continues at the next start",
-    "adopt": "what is recorded stays; adopt again for the rest",
-    "repair": "a bad copy keeps its place until its replacement is proven; repair again for the rest",
-    "recover": "recover is offered again at the next start",
-    "verify": "what is verified stays; verify again for the rest",
-}
+_BYTES_GO_BY = frozenset({Act.RECORD, Act.COPY, Act.REPAIR, Act.FINISH, Act.VERIFY})
+"""Acts that take as long as their bytes need; the others only change names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +36,11 @@ class Workshop:
     mirror: str | None
 
 
-def plan_order(shop: Workshop, survey: Survey, plan: Plan, told: OnResult) -> Order:
+def plan_order(shop: Workshop, survey: Survey, plan: Plan, told: OnResult, confirmed_count: int | None = None) -> Order:
     """The plan as a job. `told` gets each result after it was done, on the job's thread.
 
-    Raises the error a refused plan means, and Refused for one that does nothing.
+    `confirmed_count` is the number that somebody typed for a plan that carries a count. Raises the error a refused
+    plan means, and Refused for one that does nothing.
     """
     if plan.refused is not None:
         raise error_of_refusal(plan.refused)
@@ -64,18 +54,20 @@ def plan_order(shop: Workshop, survey: Survey, plan: Plan, told: OnResult) -> Or
             told(result)
 
         pair = shop.core.find_pair(shop.host.fs, shop.primary, shop.mirror)
-        _raise_for(shop.core.apply(shop.host, pair, policy, plan, effort, both))
+        _raise_for(shop.core.apply(shop.host, pair, policy, plan, effort, both, confirmed_count))
 
     return Order(
         action=plan.action,
-        title=_title(plan.action, [item.name for item in plan.acting]),
-        command=line_of(shop, plan),
+        title=job_title(plan),
+        command=plan_line(plan, shop.primary, shop.mirror),
         lane=lane_of(survey, _changed_side(plan)),
         work=work,
-        total_size=sum(item.size for item in plan.acting),
+        total_size=sum(map(_bytes_of, plan.acting)),
+        bytes_of=_bytes_of,
+        items=len(plan.acting),
         passes=_passes(plan, policy),
         bytes_per_second=policy.rate,
-        if_we_quit=_IF_WE_QUIT.get(plan.action, ""),
+        if_we_quit=IF_WE_QUIT.get(plan.action, ""),
     )
 
 
@@ -122,13 +114,14 @@ def verify_order(
     names = [checkpoint.name for checkpoint in wanted]
     return Order(
         action="verify",
-        title=title or f"{_title('verify', names)} on {side.role}",
+        title=title or f"{title_for('verify', names)} on {side.role}",
         command=action_line("verify", shop.primary, shop.mirror, names if len(names) == 1 else ()),
         lane=lane_of(survey, side.role),
         work=work,
         total_size=sum(checkpoint.size for checkpoint in wanted),
+        items=len(wanted),
         bytes_per_second=survey.policy.rate,
-        if_we_quit=_IF_WE_QUIT["verify"],
+        if_we_quit=IF_WE_QUIT["verify"],
     )
 
 
@@ -138,23 +131,6 @@ def lane_of(survey: Survey, role: Role) -> str:
     if side is None or side.inventory.volume is None:
         return str(role)
     return f"device {side.inventory.volume.device}"
-
-
-def line_of(shop: Workshop, plan: Plan) -> str:
-    """The plan as a line for a shell. The first day's plan is three commands there."""
-    if plan.action != START:
-        return command_line(plan, shop.primary, shop.mirror)
-    lines = [action_line("init", shop.primary, shop.mirror), action_line("adopt", shop.primary, shop.mirror)]
-    if shop.mirror is not None:
-        lines.append(action_line("mirror", shop.primary, shop.mirror, options={"all": "true"}))
-    return " && ".join(lines)
-
-
-def item_line(shop: Workshop, action: str, item: PlanItem) -> str:
-    """The command line that would do just this item."""
-    if action == START:
-        action = "mirror" if item.act in COPYING else "adopt"
-    return action_line(action, shop.primary, shop.mirror, () if action == "recover" else (item.name,))
 
 
 def _verify(shop: Workshop, found: CheckpointSet, checkpoint: Checkpoint, effort: Effort) -> ItemResult:
@@ -178,6 +154,10 @@ def _recorded(checkpoint: Checkpoint) -> bool:
     return checkpoint.sighting.record is not None and checkpoint.sighting.identity is not None
 
 
+def _bytes_of(item: PlanItem) -> int:
+    return item.size if item.act in _BYTES_GO_BY else 0
+
+
 def _passes(plan: Plan, policy: Policy) -> dict[str, int]:
     """How often the bytes of each checkpoint go by: a copy is read back, twins are hashed on both sides."""
     passes = Counter(item.name for item in plan.acting)
@@ -189,14 +169,6 @@ def _changed_side(plan: Plan) -> Role:
     """The side most bytes go to."""
     bytes_on = {role: sum(item.size for item in plan.acting if item.side is role) for role in Role}
     return max(Role, key=lambda role: (bytes_on[role], role is Role.PRIMARY))
-
-
-def _title(action: str, names: Sequence[str]) -> str:
-    if action == START:
-        action = "record and mirror"
-    if len(names) == 1:
-        return f"{action} {visible(names[0])}"
-    return f"{action} {counted(len(names), 'checkpoint')}" if names else action
 
 
 def _raise_for(result: PlanResult) -> None:

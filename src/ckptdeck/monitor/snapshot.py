@@ -46,7 +46,9 @@ class Job:
     progress: Progress | None = None
     total_done: int = 0
     total_size: int = 0
-    """Bytes over all items of the job."""
+    """Bytes that have to go by, over all items of the job; 0 where only names change."""
+    items: int = 0
+    """How many results it will have."""
     bytes_per_second: float | None = None
     eta: float | None = None
     """Seconds left, None when it cannot be told."""
@@ -121,8 +123,8 @@ class Engine(Protocol):
     def plan(self, action: str, names: Sequence[str] = (), **options: str) -> Plan:
         """Computes a plan over the newest survey (pure). Raises CkptdeckError with the reason when there is none."""
 
-    def submit(self, plan: Plan) -> int:
-        """Queues the plan; the job's id."""
+    def submit(self, plan: Plan, confirmed_count: int | None = None) -> int:
+        """Queues the plan; the job's id. A plan with a count is only carried out with that number confirmed."""
 
     def verify(self, names: Sequence[str] = ()) -> int:
         """Queues hashing of the named checkpoints, newest first, as one job per side; all recorded ones when empty.

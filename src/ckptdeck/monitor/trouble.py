@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from enum import IntEnum
 
 from ckptdeck.core.amounts import counted
@@ -26,15 +27,31 @@ class Rank(IntEnum):
     CONTENT = 3
     DOUBT = 4
     SPACE = 5
-    WRITING = 6
-    SETTING = 7
+    DIRECT = 6
+    """Somebody writes under a final name."""
+    LEFT_OVER = 7
+    SETTING = 8
 
 
-Finding = tuple[Rank, str]
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that needs a person."""
+
+    rank: Rank
+    key: tuple[str, ...]
+    """What it is about: the same as long as only the figures in its words change."""
+    text: str
+    side: Role | None = None
+    name: str | None = None
 
 
 def find_trouble(survey: Survey) -> tuple[str, ...]:
-    """One sentence for everything that needs a person, worst first, newest first among equals.
+    """The findings as one sentence each."""
+    return tuple(finding.text for finding in find_findings(survey))
+
+
+def find_findings(survey: Survey) -> tuple[Finding, ...]:
+    """Everything that needs a person, worst first, newest first among equals.
 
     Candidates, foreign names, copies a retention removed and a mirror that lags behind are none.
     """
@@ -45,7 +62,7 @@ def find_trouble(survey: Survey) -> tuple[str, ...]:
         *_flights(survey),
         *_space(survey),
     ]
-    return tuple(text for _, text in sorted(findings, key=lambda finding: finding[0]))
+    return tuple(sorted(findings, key=lambda finding: finding.rank))
 
 
 def _sides(survey: Survey) -> Iterator[Finding]:
@@ -54,23 +71,25 @@ def _sides(survey: Survey) -> Iterator[Finding]:
         if inventory.condition in (Condition.OK, Condition.UNINITIALISED):
             continue
         why = f": {inventory.why}" if inventory.why else ""
-        yield Rank.SIDE, f"{side.role} {visible(inventory.root)} is {inventory.condition.words}{why}"
+        text = f"{side.role} {visible(inventory.root)} is {inventory.condition.words}{why}"
+        yield Finding(Rank.SIDE, ("side", side.role, inventory.condition), text, side.role)
 
 
 def _resume(survey: Survey) -> Iterator[Finding]:
     states = {c.state for side in survey.sides for c in side.checkpoints if c.sighting.identity is not None}
     states.discard(State.FOREIGN)
     if survey.resume is None and states and not states & _HOPE:
-        yield Rank.RESUME, "No checkpoint on either side can be resumed from"
+        yield Finding(Rank.RESUME, ("resume",), "No checkpoint on either side can be resumed from")
 
 
 def _steps(survey: Survey) -> Iterator[Finding]:
     for step in survey.steps:
-        name = visible(step.name)
+        name, key = visible(step.name), ("step", step.name, step.verdict)
         if step.verdict is Verdict.DIVERGED:
-            yield Rank.CONTENT, f"{name} differs between the sides and both match their own records: {step.reason}"
+            text = f"{name} differs between the sides and both match their own records: {step.reason}"
+            yield Finding(Rank.CONTENT, key, text, name=step.name)
         elif step.verdict is Verdict.LOST:
-            yield Rank.LOST, f"{name} is whole on no side: {step.reason}"
+            yield Finding(Rank.LOST, key, f"{name} is whole on no side: {step.reason}", name=step.name)
         yield from _copies(survey, step)
 
 
@@ -81,7 +100,8 @@ def _copies(survey: Survey, step: Step) -> Iterator[Finding]:
             continue
         rank = _rank(checkpoint)
         if rank is not None:
-            yield rank, _sentence(checkpoint, side)
+            key = ("copy", side.role, checkpoint.name, checkpoint.state)
+            yield Finding(rank, key, _sentence(checkpoint, side), side.role, checkpoint.name)
 
 
 def _rank(checkpoint: Checkpoint) -> Rank | None:
@@ -90,7 +110,7 @@ def _rank(checkpoint: Checkpoint) -> Rank | None:
     if checkpoint.state in (State.MISSING, State.CHANGED, State.SUSPECT, State.UNREADABLE):
         return Rank.DOUBT
     if checkpoint.state is State.UNSAFE_WRITE:
-        return Rank.WRITING
+        return Rank.DIRECT
     return None
 
 
@@ -105,23 +125,26 @@ def _flights(survey: Survey) -> Iterator[Finding]:
     for side in survey.sides:
         for flight in side.inventory.in_flight:
             if flight.state is FlightState.STALE:
-                yield Rank.WRITING, _left_behind(flight, side, "left by a writer that is gone")
+                yield _left_behind(flight, side, "left by a writer that is gone")
             elif flight.state is FlightState.READY:
-                yield Rank.WRITING, _left_behind(flight, side, "complete but not named yet; recover can finish it")
+                yield _left_behind(flight, side, "complete but not named yet; recover can finish it")
 
 
-def _left_behind(flight: InFlight, side: Side, what: str) -> str:
+def _left_behind(flight: InFlight, side: Side, what: str) -> Finding:
     reason = f": {flight.reason}" if flight.reason else ""
-    return f"{visible(flight.name)} on {side.role} is {what}{reason}"
+    text = f"{visible(flight.name)} on {side.role} is {what}{reason}"
+    return Finding(Rank.LEFT_OVER, ("flight", side.role, flight.name, flight.state), text, side.role, flight.name)
 
 
 def _space(survey: Survey) -> Iterator[Finding]:
     for role in Role:
         projection = survey.space.get(role)
         if projection is not None and projection.fits is not None and projection.fits < FEW_FIT:
-            yield Rank.SPACE, f"{role} has room for {_count(projection.fits)}: {projection.basis}"
+            text = f"{role} has room for {_count(projection.fits)}: {projection.basis}"
+            yield Finding(Rank.SPACE, ("space", role), text, role)
     if survey.shared_device:
-        yield Rank.SETTING, "mirror is on the same device as primary: one dead disk takes both"
+        text = "mirror is on the same device as primary: one dead disk takes both"
+        yield Finding(Rank.SETTING, ("shared-device",), text)
 
 
 def _count(fits: int) -> str:
