@@ -66,7 +66,7 @@ def zero_page_middle(content: bytes) -> Damaged:
 
 def flip_bit_in_the_middle(content: bytes) -> Damaged:
     middle = len(content) // 2
-    return Damaged(content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1 :])
+    return Damaged(content[:middle] + bytes([content[middle] ^ 16]) + content[middle + 1 :])
 
 
 def all_zero(content: bytes) -> Damaged:
