@@ -19,6 +19,7 @@ FORMAT = "hf-trainer"
 STATE = "trainer_state.json"
 
 _NAME = re.compile(r"(?:.*[-_])?checkpoint-(?P<step>[0-9]{1,18})", re.ASCII)
+_HIGHEST_STEP = 10**18
 _ARGUMENTS = "training_args.bin"
 _RANDOM = re.compile(r"rng_state(?:_(?P<rank>[0-9]{1,9}))?\.pth", re.ASCII)
 _OPTIMIZER = re.compile(
@@ -79,6 +80,16 @@ class _Checkpoint:
         self.directory = directory
         self.names = tree.beside(directory)
         self.judged = {below(directory, STATE)} if STATE in self.names else set()
+        self.random = any(_RANDOM.fullmatch(name) for name in self.names)
+        by_engine = has_engine_states(tree, directory)
+        self.by_deepspeed = by_engine or _ONLY_OF_DEEPSPEED in self.names
+        self.optimizer = (
+            by_engine
+            or any(_OPTIMIZER.fullmatch(name) for name in self.names)
+            or any(_OPTIMIZER_DIRECTORY.fullmatch(name) for name in directories_in(tree, directory))
+        )
+        self.resumable = self.optimizer or self.random or _SCHEDULER in self.names
+        """Anything of what is there all three, or not at all."""
 
     def judge(self) -> str:
         """What was shown. Raises Damage."""
@@ -93,7 +104,7 @@ class _Checkpoint:
                 loader_says=_STEP_MESSAGE,
             )
         where = f"{self.directory}: " if self.directory else ""
-        what = "weights, optimizer, schedule and random numbers" if self._resumable() else "weights alone"
+        what = "weights, optimizer, schedule and random numbers" if self.resumable else "weights alone"
         return f"{where}step {step:,}, {what}" if step is not None else f"{where}{what}"
 
     def _step(self) -> int | None:
@@ -105,7 +116,7 @@ class _Checkpoint:
         if state is None:
             return None
         match state:
-            case {"global_step": int() as step} if not isinstance(step, bool):
+            case {"global_step": int() as step} if not isinstance(step, bool) and 0 <= step < _HIGHEST_STEP:
                 return step
         raise Damage(Structure.BROKEN, f"{path}: no table with a global_step", loader_says=_STEP_MESSAGE)
 
@@ -130,19 +141,15 @@ class _Checkpoint:
         return [("any file with weights", _WEIGHTS_MESSAGE)]
 
     def _state_missing(self) -> list[tuple[str, str]]:
-        if not self._resumable():
+        if not self.resumable:
             return []
         missing = []
-        if not self._has_optimizer():
-            of_deepspeed = _ONLY_OF_DEEPSPEED in self.names
-            missing.append(
-                ("global_stepN, with the optimizer", _WEIGHTS_MESSAGE)
-                if of_deepspeed
-                else ("optimizer.pt", _RESUME_MESSAGE)
-            )
-        if _SCHEDULER not in self.names and not self._by_deepspeed():
+        if not self.optimizer:
+            engine = ("global_stepN, with the optimizer", _WEIGHTS_MESSAGE)
+            missing.append(engine if self.by_deepspeed else ("optimizer.pt", _RESUME_MESSAGE))
+        if _SCHEDULER not in self.names and not self.by_deepspeed:
             missing.append((_SCHEDULER, _RESUME_MESSAGE))
-        if not any(_RANDOM.fullmatch(name) for name in self.names):
+        if not self.random:
             missing.append(("rng_state.pth", _RANDOM_MESSAGE))
         return missing
 
@@ -150,17 +157,3 @@ class _Checkpoint:
         ranks = {int(match["rank"]) for name in self.names if (match := _RANDOM.fullmatch(name)) and match["rank"]}
         gap = find_gap(ranks)
         return [(gap.names("rng_state_{}.pth".format), _RANDOM_MESSAGE)] if gap else []
-
-    def _resumable(self) -> bool:
-        """Anything of what is there all three, or not at all."""
-        return _SCHEDULER in self.names or any(_RANDOM.fullmatch(name) for name in self.names) or self._has_optimizer()
-
-    def _has_optimizer(self) -> bool:
-        return (
-            any(_OPTIMIZER.fullmatch(name) for name in self.names)
-            or any(_OPTIMIZER_DIRECTORY.fullmatch(name) for name in directories_in(self.tree, self.directory))
-            or has_engine_states(self.tree, self.directory)
-        )
-
-    def _by_deepspeed(self) -> bool:
-        return _ONLY_OF_DEEPSPEED in self.names or has_engine_states(self.tree, self.directory)

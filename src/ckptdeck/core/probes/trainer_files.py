@@ -23,8 +23,7 @@ _OF_WEIGHTS = (
     ".npz",
 )
 _STATE = re.compile(
-    r"(?:training_args|optimizer(?:_[0-9]+)?|scheduler(?:_[0-9]+)?|sampler(?:_[0-9]+)?|dl_state_dict(?:_[0-9]+)?)\.bin"
-    r"|optimizer(?:_[0-9]+_rank[0-9]+)?\.bin"
+    r"(?:training_args|(?:optimizer|scheduler|sampler|dl_state_dict)(?:_[0-9]+)?|optimizer_[0-9]+_rank[0-9]+)\.bin"
     r"|(?:optimizer|scheduler|scaler|train_state|common)\.pt"
     r"|rng_state(?:_[0-9]+)?\.pth"
     r"|rank[0-9]+-of-[0-9]+-optimizer\.pt"
@@ -51,12 +50,12 @@ def has_engine_states(tree: Tree, directory: str) -> bool:
 def directories_in(tree: Tree, directory: str) -> set[str]:
     """Names of the directories in `directory` that hold files, at any depth."""
     start = len(directory) + 1 if directory else 0
-    paths = (path[start:] for path in tree.inside(directory))
-    return {path.partition("/")[0] for path in paths if "/" in path}
+    ends = ((path, path.find("/", start)) for path in tree.inside(directory))
+    return {path[start:end] for path, end in ends if end >= 0}
 
 
 def _is_weights(path: str) -> bool:
-    *directories, name = path.split("/")
-    if not name.endswith(_OF_WEIGHTS) or _STATE.fullmatch(name):
+    if not path.endswith(_OF_WEIGHTS):
         return False
-    return not (directories and _DIRECTORY_OF_STATE.fullmatch(directories[-1]))
+    directory, _, name = path.rpartition("/")
+    return not (_STATE.fullmatch(name) or _DIRECTORY_OF_STATE.fullmatch(directory.rpartition("/")[2]))

@@ -27,6 +27,7 @@ _SHARD = re.compile(
     r"(?P<stem>(?!shard-[0-9]).+)-(?P<number>[0-9]{5})-of-(?P<count>[0-9]{5})(?P<end>\.safetensors|\.bin|\.gguf)",
     re.ASCII,
 )
+_LARGEST_TOTAL = 10**18
 _COUNTED_BY_NAME = ".gguf"
 """Has no index: each file says itself of how many it is."""
 
@@ -88,7 +89,8 @@ class _Index:
         if document is None:
             return f"{self.path} is too large for a quick look, so its shards are judged each alone"
         by_shard = self._listed(document)
-        if missing := [name for name in by_shard if not self.tree.has(below(self.directory, name))]:
+        missing = [name for name in by_shard if not self.tree.has(below(self.directory, name))]
+        if missing:
             self.damages.add(
                 Damage(
                     Structure.INCOMPLETE,
@@ -98,10 +100,9 @@ class _Index:
                 )
             )
         self._check_names(by_shard)
-        for shard, keys in by_shard.items():
-            if shard not in missing:
-                with self.damages.heard():
-                    self._check_keys(below(self.directory, shard), keys)
+        for shard in sorted(set(by_shard).difference(missing)):
+            with self.damages.heard():
+                self._check_keys(below(self.directory, shard), by_shard[shard])
         return f"{counted(len(by_shard), 'shard')} with the tensors that {self.path} lists{self._total(document)}"
 
     def _listed(self, document: object) -> dict[str, set[str]]:
@@ -160,7 +161,9 @@ class _Index:
 
     def _total(self, document: object) -> str:
         match document:
-            case {"metadata": {"total_size": int() | float() as total}} if self.bytes not in (None, total):
+            case {"metadata": {"total_size": int() | float() as total}} if self.bytes not in (None, total) and (
+                0 <= total < _LARGEST_TOTAL
+            ):
                 return f", of {self.bytes:,} bytes where its total_size says {total:,}"
         return ""
 
