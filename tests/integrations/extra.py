@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from importlib.util import find_spec
 
 import pytest
@@ -15,7 +16,8 @@ def missing() -> list[str]:
 
 
 def require_extra() -> None:
-    """Skips the module that calls it where not all of them are installed. Imports none of them."""
+    """Skips the module that calls it where not all of them are installed. Imports none, and keeps them offline."""
+    os.environ["HF_HUB_OFFLINE"] = "1"
     absent = missing()
     if absent:
         reason = f"{', '.join(absent)} not installed (pip install ckptdeck[integrations])"

@@ -24,6 +24,7 @@ from tests.integrations.extra import require_extra
 
 require_extra()
 
+from tests.integrations.healthy.composed_directories import COMPOSED_DIRECTORIES  # noqa: E402
 from tests.integrations.healthy.dcp_directories import DCP_DIRECTORIES  # noqa: E402
 from tests.integrations.healthy.orbax_directories import ORBAX_DIRECTORIES  # noqa: E402
 from tests.integrations.healthy.torch_files import TORCH_FILES  # noqa: E402
@@ -33,7 +34,7 @@ pytestmark = [
     pytest.mark.integrations,
     pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::UserWarning"),
 ]
-DIRECTORIES = {**DCP_DIRECTORIES, **ORBAX_DIRECTORIES, **TRAINER_DIRECTORIES}
+DIRECTORIES = {**DCP_DIRECTORIES, **ORBAX_DIRECTORIES, **TRAINER_DIRECTORIES, **COMPOSED_DIRECTORIES}
 NOT_JUDGED = {"packaged.pt"}
 """A zip of another kind."""
 Write = Callable[[Path], object]

@@ -72,6 +72,29 @@ def test_the_retention_of_hf_trainer_goes_on_as_it_did(deck: Deck) -> None:
     assert get_last_checkpoint(str(deck.primary)) == str(deck.primary / "checkpoint-8")
 
 
+def test_the_files_that_lightning_keeps_are_all_known(deck: Deck) -> None:
+    """The two best by a metric in their name, and a link to the last one."""
+    from lightning.pytorch.callbacks import ModelCheckpoint
+
+    from tests.integrations.libraries.lightning import Model, make_batches, make_trainer
+
+    class Logging(Model):
+        def training_step(self, batch: Any, number: int) -> Any:
+            loss = super().training_step(batch, number)
+            self.log("train_loss", loss)
+            return loss
+
+    deck.init()
+    name = "{epoch}-{step}-{train_loss:.2f}"
+    keeps = ModelCheckpoint(
+        deck.primary, filename=name, monitor="train_loss", save_top_k=2, every_n_train_steps=2, save_last="link"
+    )
+    make_trainer(max_steps=8, callbacks=[keeps]).fit(Logging(), make_batches())
+    found = states(deck)
+    assert found.pop("last.ckpt") is State.FOREIGN  # shown, never followed
+    assert list(found.values()) == [State.STRUCTURE_OK] * 2
+
+
 @pytest.mark.parametrize("inside", [False, True], ids=["beside", "inside"])
 def test_trainers_do_not_take_our_bookkeeping_for_theirs(deck: Deck, inside: bool) -> None:
     import orbax.checkpoint as ocp

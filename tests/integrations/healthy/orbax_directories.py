@@ -16,6 +16,9 @@ from tests.integrations.libraries.orbax_manager import save as save_by_manager
 
 Write = Callable[[Path], object]
 
+_DEVICES = 4
+jax.config.update("jax_num_cpu_devices", _DEVICES)  # before the first array is made
+
 
 def _tree(path: Path, tree: Any, save_args: Any = None, target_size: int | None = None, **handler: Any) -> None:
     with ocp.Checkpointer(ocp.PyTreeCheckpointHandler(**handler)) as checkpointer:
@@ -44,6 +47,18 @@ def _odd_leaves() -> dict[str, Any]:
 def _many_chunks(path: Path, **handler: Any) -> None:
     state = {"a": jax.random.normal(jax.random.key(1), (500, 400)), "b": jnp.zeros((500, 400))}
     _tree(path, state, jax.tree.map(lambda _: ocp.SaveArgs(chunk_byte_size=50_000), state), **handler)
+
+
+def _sharded(path: Path, **handler: Any) -> None:
+    """Each array in a part for each device, in rows or in columns."""
+    mesh = jax.make_mesh((_DEVICES,), ("x",))
+    rows, columns = (jax.sharding.PartitionSpec(*axes) for axes in (("x",), (None, "x")))
+    values = jax.random.normal(jax.random.key(2), (400, 200))
+    parts = {
+        name: jax.device_put(values, jax.sharding.NamedSharding(mesh, spec))
+        for name, spec in (("rows", rows), ("columns", columns), ("everywhere", jax.sharding.PartitionSpec()))
+    }
+    _tree(path, parts, **handler)
 
 
 def _standard(path: Path, state: Any) -> None:
@@ -85,6 +100,9 @@ ORBAX_DIRECTORIES: dict[str, Write] = {
     "8: many chunks without ocdbt": lambda path: _many_chunks(path, use_ocdbt=False),
     "9: small data files": lambda path: _many_chunks(path, use_zarr3=True, target_size=60_000),
     "10: not compressed": lambda path: _tree(path, make_state(), use_compression=False, use_ocdbt=False),
+    "18: on four devices": _sharded,
+    "19: on four devices without ocdbt": lambda path: _sharded(path, use_ocdbt=False),
+    "20: on four devices, zarr3": lambda path: _sharded(path, use_zarr3=True),
     "11: in the background": _in_the_background,
     "12: several items": _several_items,
     "900: by the manager": lambda path: save_by_manager(path.parent),

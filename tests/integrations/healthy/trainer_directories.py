@@ -16,7 +16,7 @@ from tests.integrations.libraries.hf_trainer import make_model, make_trainer
 Write = Callable[[Path], object]
 
 
-def _trained(path: Path, *callbacks: Any, **arguments: Any) -> None:
+def trained(path: Path, *callbacks: Any, **arguments: Any) -> None:
     """As `path` in its output directory."""
     step = int(path.name.rpartition("-")[2])
     chosen = {"max_steps": step, "save_steps": step} | arguments
@@ -28,12 +28,12 @@ def _trained(path: Path, *callbacks: Any, **arguments: Any) -> None:
 
 def _never_stepped(path: Path) -> None:
     """A learning rate of zero: all moments are there, and some are zero."""
-    _trained(path, learning_rate=0.0, max_grad_norm=0.0, weight_decay=0.0)
+    trained(path, learning_rate=0.0, max_grad_norm=0.0, weight_decay=0.0)
 
 
 def _early_stopping(path: Path) -> None:
     more = {"eval_strategy": "steps", "eval_steps": 2, "load_best_model_at_end": True, "metric_for_best_model": "loss"}
-    _trained(path, EarlyStoppingCallback(early_stopping_patience=5), save_total_limit=3, save_steps=2, **more)
+    trained(path, EarlyStoppingCallback(early_stopping_patience=5), save_total_limit=3, save_steps=2, **more)
 
 
 def _adapter(path: Path) -> None:
@@ -47,7 +47,7 @@ def _adapter(path: Path) -> None:
     (path / "README.md").write_text("---\nlibrary_name: peft\n---\n")
 
 
-def _tied(path: Path) -> None:
+def tied(path: Path) -> None:
     config = LlamaConfig(
         vocab_size=400,
         hidden_size=64,
@@ -69,7 +69,7 @@ def _padded(path: Path) -> None:
     model.save_pretrained(path)
 
 
-def _accelerated(path: Path, *, scheduler: bool = False, models: int = 1, loader: bool = False, **save: Any) -> None:
+def accelerated(path: Path, *, scheduler: bool = False, models: int = 1, loader: bool = False, **save: Any) -> None:
     accelerator = Accelerator(cpu=True)
     for _ in range(models):
         model = torch.nn.Sequential(torch.nn.Linear(64, 64), torch.nn.BatchNorm1d(64))
@@ -86,21 +86,21 @@ def _accelerated(path: Path, *, scheduler: bool = False, models: int = 1, loader
 
 
 TRAINER_DIRECTORIES: dict[str, Write] = {
-    "checkpoint-1: trainer": _trained,
-    "checkpoint-2: trainer, model only": lambda path: _trained(path, save_only_model=True),
+    "checkpoint-1: trainer": trained,
+    "checkpoint-2: trainer, model only": lambda path: trained(path, save_only_model=True),
     "checkpoint-3: trainer, rate of zero": _never_stepped,
-    "checkpoint-4: trainer, sgd without moments": lambda path: _trained(path, optim="sgd"),
-    "checkpoint-5: trainer, adafactor": lambda path: _trained(path, optim="adafactor", lr_scheduler_type="constant"),
+    "checkpoint-4: trainer, sgd without moments": lambda path: trained(path, optim="sgd"),
+    "checkpoint-5: trainer, adafactor": lambda path: trained(path, optim="adafactor", lr_scheduler_type="constant"),
     "checkpoint-6: trainer, early stopping": _early_stopping,
-    "checkpoint-7: trainer, bf16": lambda path: _trained(path, bf16=True, gradient_accumulation_steps=2),
-    "checkpoint-8: trainer, saved in between": lambda path: _trained(path, save_steps=4),
+    "checkpoint-7: trainer, bf16": lambda path: trained(path, bf16=True, gradient_accumulation_steps=2),
+    "checkpoint-8: trainer, saved in between": lambda path: trained(path, save_steps=4),
     "adapter-9: a fresh adapter": _adapter,
-    "llama-10: tied weights in shards": _tied,
+    "llama-10: tied weights in shards": tied,
     "bert-11: padded vocabulary": _padded,
     "bert-12: model alone": lambda path: make_model().save_pretrained(path),
-    "checkpoint_13: accelerate without scheduler": _accelerated,
-    "checkpoint_14: accelerate, two models": lambda path: _accelerated(path, scheduler=True, models=2),
-    "checkpoint_15: accelerate, pickled": lambda path: _accelerated(path, safe_serialization=False),
-    "checkpoint_16: accelerate, with a loader": lambda path: _accelerated(path, loader=True),
+    "checkpoint_13: accelerate without scheduler": accelerated,
+    "checkpoint_14: accelerate, two models": lambda path: accelerated(path, scheduler=True, models=2),
+    "checkpoint_15: accelerate, pickled": lambda path: accelerated(path, safe_serialization=False),
+    "checkpoint_16: accelerate, with a loader": lambda path: accelerated(path, loader=True),
 }
 """By name in a set and what is odd about it, "name: what"."""

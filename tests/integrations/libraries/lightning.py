@@ -41,18 +41,18 @@ class PublishingIO(TorchCheckpointIO):  # type: ignore[misc]
 
 def _train(root: Path, *plugins: Any) -> Values:
     torch.manual_seed(9)
-    trainer = _trainer(callbacks=[ModelCheckpoint(dirpath=root, every_n_train_steps=4)], plugins=list(plugins))
+    trainer = make_trainer(callbacks=[ModelCheckpoint(dirpath=root, every_n_train_steps=4)], plugins=list(plugins))
     model = Model()
-    trainer.fit(model, _batches())
+    trainer.fit(model, make_batches())
     return _values(model, trainer.optimizers[0])
 
 
-def _trainer(**more: Any) -> Any:
+def make_trainer(**more: Any) -> Any:
     quiet = {"logger": False, "enable_progress_bar": False, "enable_model_summary": False}
-    return Trainer(max_steps=4, accelerator="cpu", **quiet, **more)
+    return Trainer(**({"max_steps": 4, "accelerator": "cpu"} | quiet | more))
 
 
-def _batches() -> Any:
+def make_batches() -> Any:
     return torch.utils.data.DataLoader(torch.randn(16, 200), batch_size=4)
 
 
@@ -70,8 +70,8 @@ def save(root: Path) -> Values:
 
 def load(root: Path) -> Values:
     """By resuming: the run is at its last step, so nothing is trained any more."""
-    trainer, model = _trainer(enable_checkpointing=False), Model()
-    trainer.fit(model, _batches(), ckpt_path=root / CHECKPOINT)
+    trainer, model = make_trainer(enable_checkpointing=False), Model()
+    trainer.fit(model, make_batches(), ckpt_path=root / CHECKPOINT)
     assert trainer.global_step == 4
     return _values(model, trainer.optimizers[0])
 
