@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import json
 import os
 from dataclasses import replace
 from pathlib import Path
@@ -447,3 +448,26 @@ def test_a_publish_that_still_records_is_no_unsafe_writer(bench: Bench) -> None:
         assert seen(look(bench))["step_0810.pt"].held
         fcntl.flock(publisher, fcntl.LOCK_EX)
         assert not seen(look(bench))["step_0810.pt"].held
+
+
+def test_what_a_trainer_calls_its_best_is_pointed_at(bench: Bench) -> None:
+    """HF Trainer writes the path into its state; Lightning a list of its own."""
+    for step in (100, 200):
+        (bench.root / f"checkpoint-{step}").mkdir()
+    state = {"global_step": 200, "best_model_checkpoint": "/runs/elsewhere/checkpoint-100"}
+    (bench.root / "checkpoint-200" / "trainer_state.json").write_text(json.dumps(state))
+    bench.write("epoch=1-step=10.ckpt", b"x")
+    bench.write("best_k_models.yaml", b"/runs/epoch=1-step=10.ckpt: 0.25\n/runs/gone.ckpt: 0.5\n")
+    found = look(bench)
+    assert seen(found)["checkpoint-100"].pointed_at_by == "checkpoint-200/trainer_state.json"
+    assert seen(found)["checkpoint-200"].pointed_at_by is None
+    assert seen(found)["epoch=1-step=10.ckpt"].pointed_at_by == "best_k_models.yaml"
+    again = look(bench, found)
+    assert again.best is found.best
+
+
+@pytest.mark.parametrize("state", ["{", "[]", '{"best_model_checkpoint": 7}', '{"best_model_checkpoint": null}'])
+def test_a_state_that_names_no_best_points_at_nothing(bench: Bench, state: str) -> None:
+    (bench.root / "checkpoint-100").mkdir()
+    (bench.root / "checkpoint-100" / "trainer_state.json").write_text(state)
+    assert seen(look(bench))["checkpoint-100"].pointed_at_by is None

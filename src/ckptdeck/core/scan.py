@@ -21,7 +21,7 @@ from ckptdeck.core.in_place import flight_in_place
 from ckptdeck.core.listing import list_set
 from ckptdeck.core.manifest import ManifestContents
 from ckptdeck.core.naming import FOREIGN_FAMILY, NameReading, NameRole, part_name, read_name
-from ckptdeck.core.pointers import read_pointers
+from ckptdeck.core.pointers import TRAINER_STATE, find_best, read_pointers
 from ckptdeck.core.policy import Policy
 from ckptdeck.core.safe_text import visible
 from ckptdeck.core.siblings import Siblings
@@ -108,6 +108,10 @@ class _Scan:
         steps = {sighting.name: sighting.step for sighting in (*found.same.values(), *found.fresh)}
         pointers, pointed_at, warnings = read_pointers(self._fs, root, found.pointers, found.links, steps)
         self._warnings += warnings
+        seen_best = self._previous.best if self._previous is not None else None
+        best = find_best(self._fs, root, (*found.same.values(), *found.fresh), seen_best)
+        if best is not None and best.target in steps:
+            pointed_at.setdefault(best.target, f"{best.source}/{TRAINER_STATE}")
         fresh = self._closer_look(found)
         sightings = [
             _beside(sighting, pointed_at.get(sighting.name), found.unfinished.get(sighting.name))
@@ -131,6 +135,7 @@ class _Scan:
             quarantine=self._quarantine(),
             removing=self._removing(),
             pointers=pointers,
+            best=best,
             orphan_next=tuple(
                 name
                 for name in self._contents.next_records

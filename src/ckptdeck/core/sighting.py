@@ -268,6 +268,18 @@ class Pointer:
 
 
 @dataclass(frozen=True, slots=True)
+class BestModel:
+    """What an HF Trainer calls its best, as its newest checkpoint says."""
+
+    source: str
+    """The checkpoint that says so."""
+    stamp: tuple[int, int, int]
+    """(inode, size, mtime_ns) of the file that says so."""
+    target: str
+    """"" for none."""
+
+
+@dataclass(frozen=True, slots=True)
 class Volume:
     """The file system under a set. Bytes and counts from statvfs, for an unprivileged writer."""
 
@@ -312,6 +324,7 @@ class Inventory:
     quarantine: tuple[Quarantined, ...] = ()
     removing: tuple[Removing, ...] = ()
     pointers: tuple[Pointer, ...] = ()
+    best: BestModel | None = None
     orphan_next: tuple[str, ...] = ()
     """Names of next records that have neither a part nor a final file."""
     warnings: tuple[Warning, ...] = ()
