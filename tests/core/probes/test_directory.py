@@ -77,6 +77,11 @@ def test_zeros_in_a_file_of_no_known_kind_are_only_suspect(tmp_path: Path) -> No
     )
 
 
+def test_zeros_in_a_chunk_of_an_array_are_zeros(tmp_path: Path) -> None:
+    finding = probe_directory(made(MODEL | {"state/m/0.0": bytes(9000), "state/m/1": bytes(9000)}, tmp_path / "step-5"))
+    assert finding.structure is Structure.OK
+
+
 @pytest.mark.parametrize(
     ("content", "structure"),
     [

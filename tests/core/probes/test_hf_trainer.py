@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -78,7 +79,7 @@ def test_whole_ones_raise_no_alarm(which: str, tmp_path: Path) -> None:
     fs = CountingFileSystem()
     finding = probe_directory(copied(LAYOUT, tmp_path, name=NAME, which=which), fs)
     assert (finding.structure, finding.format) == (Structure.OK, "hf-trainer")
-    assert "step 2, weights, optimizer, schedule and random numbers" in finding.text
+    assert "step 2 with weights, optimizer, schedule and random numbers" in finding.text
     assert "values not checked" in finding.text
     assert fs.bytes_read < 130_000
 
@@ -152,7 +153,11 @@ HEALTHY = {
     "adapter": BASE
     | RESUME
     | {"adapter_model.safetensors": WEIGHTS["model.safetensors"], "adapter_config.json": b"{}"},
-    "two adapters": BASE | RESUME | {"en/adapter_model.safetensors": WEIGHTS["model.safetensors"]},
+    "a named adapter": BASE | RESUME | {"en/adapter_model.safetensors": WEIGHTS["model.safetensors"]},
+    "two adapters": BASE
+    | RESUME
+    | {f"{d}adapter_model.safetensors": WEIGHTS["model.safetensors"] for d in ("", "en/")}
+    | {f"{d}adapter_config.json": b"{}" for d in ("", "en/")},
     "pytorch_model.bin": BASE | RESUME | {"pytorch_model.bin": OPTIMIZER},
     "a projector": BASE | RESUME | {"mm_projector.bin": OPTIMIZER},
     "fp16": BASE | WEIGHTS | RESUME | {"scaler.pt": SCHEDULER},
@@ -194,6 +199,8 @@ def test_what_trainers_really_leave_raises_no_alarm(tmp_path: Path, name: str) -
         ("deepspeed", "latest", "latest"),
         ("deepspeed", "global_step2/bf16_zero_pp_rank_3_mp_rank_00_optim_states.pt", "rank_3"),
         ("adapter", "adapter_model.safetensors", "weights"),
+        ("two adapters", "adapter_model.safetensors", "adapter_model.safetensors"),
+        ("two adapters", "en/adapter_model.safetensors", "en/adapter_model.safetensors"),
     ],
 )
 def test_what_they_need_is_missed(tmp_path: Path, name: str, missing: str, said: str) -> None:
@@ -202,6 +209,26 @@ def test_what_they_need_is_missed(tmp_path: Path, name: str, missing: str, said:
     finding = probe_directory(root)
     assert finding.structure is Structure.INCOMPLETE, finding
     assert said in finding.text
+
+
+def test_one_process_among_several_is_not_alone(tmp_path: Path) -> None:
+    root = made(HEALTHY["four processes"], tmp_path / NAME)
+    for rank in (1, 2, 3):
+        (root / f"rng_state_{rank}.pth").unlink()
+    finding = probe_directory(root)
+    assert finding.structure is Structure.SUSPECT
+    assert "rng_state_0.pth" in finding.text
+
+
+def test_parts_of_fsdp_are_weights_and_optimizer(tmp_path: Path) -> None:
+    root = made(BASE | RANKS | {"scheduler.pt": SCHEDULER}, tmp_path / NAME)
+    copied("dcp", root, name="pytorch_model_fsdp_0")
+    copied("dcp", root, name="optimizer_0")
+    assert probe_directory(root).structure is Structure.OK
+    shutil.rmtree(root / "pytorch_model_fsdp_0")
+    finding = probe_directory(root)
+    assert finding.structure is Structure.INCOMPLETE
+    assert "weights" in finding.text
 
 
 def test_all_the_states_of_deepspeed_are_missed(tmp_path: Path) -> None:

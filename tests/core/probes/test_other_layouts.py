@@ -87,3 +87,14 @@ def test_nemo_names_its_directories_alike(tmp_path: Path) -> None:
 def test_plain_dcp_needs_no_state_beside_it(tmp_path: Path) -> None:
     finding = probe_directory(copied("dcp", tmp_path, name="step-100"))
     assert (finding.structure, finding.format) == (Structure.OK, "dcp")
+
+
+def test_a_step_of_axlearn_needs_its_index(tmp_path: Path) -> None:
+    arrays = {f"gda/model/w/{name}": b"\1\2\3" for name in ("0.0", "0.1")}
+    root = made(arrays | {"index": b'[["step", 100]]'}, tmp_path / "step_00000100")
+    finding = probe_directory(root)
+    assert (finding.structure, finding.format) == (Structure.OK, "axlearn")
+    (root / "index").unlink()
+    finding = probe_directory(root)
+    assert finding.structure is Structure.INCOMPLETE
+    assert finding.text.startswith("not there: index")

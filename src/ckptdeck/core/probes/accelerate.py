@@ -15,7 +15,7 @@ from ckptdeck.core.probes.hf_trainer import is_of_trainer
 from ckptdeck.core.probes.ranks import find_gap
 from ckptdeck.core.probes.reading import Damage
 from ckptdeck.core.probes.trainer_files import directories_in, has_engine_states, has_weights
-from ckptdeck.core.probes.tree import KindFinding, Tree
+from ckptdeck.core.probes.tree import KindFinding, Tree, some
 from ckptdeck.core.states import Structure
 
 FORMAT = "accelerate"
@@ -44,7 +44,7 @@ def judge_accelerate(tree: Tree) -> KindFinding | None:
             with damages.heard():
                 said.append(_judge(tree, directory))
     damages.raise_worst(())
-    return KindFinding(FORMAT, "; ".join(said)) if said else None
+    return KindFinding(FORMAT, some(said, 2)) if said else None
 
 
 def loader_is_silent_about(name: str) -> bool:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from ckptdeck.core.amounts import counted
 from ckptdeck.core.probes.accelerate import judge_accelerate
+from ckptdeck.core.probes.axlearn import judge_axlearn
 from ckptdeck.core.probes.damages import WORST_FIRST
 from ckptdeck.core.probes.dcp import judge_dcp
 from ckptdeck.core.probes.deepspeed import judge_deepspeed
@@ -37,6 +38,7 @@ _LAYOUTS: tuple[tuple[str, _Judge], ...] = (
     ("hf-trainer", judge_hf_trainer),
     ("accelerate", judge_accelerate),
     ("lightning", judge_lightning),
+    ("axlearn", judge_axlearn),
     ("deepspeed", judge_deepspeed),
     ("megatron", judge_megatron),
     ("dcp", judge_dcp),

@@ -12,7 +12,7 @@ from ckptdeck.core.probes.damages import Damages
 from ckptdeck.core.probes.ranks import find_gap
 from ckptdeck.core.probes.reading import Damage
 from ckptdeck.core.probes.trainer_files import directories_in, has_engine_states, has_weights
-from ckptdeck.core.probes.tree import KindFinding, Tree, below
+from ckptdeck.core.probes.tree import KindFinding, Tree, below, some
 from ckptdeck.core.states import Structure
 
 FORMAT = "hf-trainer"
@@ -51,7 +51,7 @@ def judge_hf_trainer(tree: Tree) -> KindFinding | None:
         with damages.heard():
             said.append(found.judge())
     damages.raise_worst(judged)
-    return KindFinding(FORMAT, "; ".join(said), frozenset(judged)) if said else None
+    return KindFinding(FORMAT, some(said, 2), frozenset(judged)) if said else None
 
 
 def is_of_trainer(tree: Tree, directory: str) -> bool:
@@ -103,9 +103,16 @@ class _Checkpoint:
                 "a file of another save",
                 loader_says=_STEP_MESSAGE,
             )
+        if self._ranks() == {0}:
+            raise Damage(
+                Structure.SUSPECT,
+                f"{below(self.directory, 'rng_state_0.pth')} is there alone, and its name is that of one process among "
+                "several",
+                loader_says=_RANDOM_MESSAGE,
+            )
         where = f"{self.directory}: " if self.directory else ""
         what = "weights, optimizer, schedule and random numbers" if self.resumable else "weights alone"
-        return f"{where}step {step:,}, {what}" if step is not None else f"{where}{what}"
+        return f"{where}step {step:,} with {what}" if step is not None else f"{where}{what}"
 
     def _step(self) -> int | None:
         """None where the file is not there, or too large to look at. Raises Damage."""
@@ -154,6 +161,8 @@ class _Checkpoint:
         return missing
 
     def _ranks_missing(self) -> list[tuple[str, str]]:
-        ranks = {int(match["rank"]) for name in self.names if (match := _RANDOM.fullmatch(name)) and match["rank"]}
-        gap = find_gap(ranks)
+        gap = find_gap(self._ranks())
         return [(gap.names("rng_state_{}.pth".format), _RANDOM_MESSAGE)] if gap else []
+
+    def _ranks(self) -> set[int]:
+        return {int(match["rank"]) for name in self.names if (match := _RANDOM.fullmatch(name)) and match["rank"]}

@@ -11,7 +11,7 @@ import re
 from ckptdeck.core.probes.damages import Damages
 from ckptdeck.core.probes.hf_trainer import is_of_trainer
 from ckptdeck.core.probes.reading import Damage
-from ckptdeck.core.probes.trainer_files import has_weights
+from ckptdeck.core.probes.trainer_files import has_engine_states, has_weights, is_weights
 from ckptdeck.core.probes.tree import KindFinding, Tree, below, some
 from ckptdeck.core.states import Structure
 
@@ -33,30 +33,31 @@ def judge_pretrained(tree: Tree) -> KindFinding | None:
     said: list[str] = []
     for directory, names in tree.directories.items():
         described = [name for name in _DESCRIPTIONS if name in names]
-        if not described or is_of_trainer(tree, directory):
-            continue
         weights = [name for name in names if _WEIGHTS.fullmatch(name)]
-        if weights:
-            said.append(below(directory, weights[0]))
-        elif not has_weights(tree, directory):
-            with damages.heard():
-                _without_weights(directory, names, described)
+        if not described:
+            continue
+        with damages.heard():
+            if not weights:
+                _without_weights(tree, directory, names, described)
+            elif not is_of_trainer(tree, directory):
+                said.append(below(directory, weights[0]))
     damages.raise_worst(())
     return KindFinding(FORMAT, f"{some(said)} with its description") if said else None
 
 
-def _without_weights(directory: str, names: list[str], described: list[str]) -> None:
-    """Raises Damage where weights have to be."""
-    if temporary := [name for name in names if _TEMPORARY.fullmatch(name)]:
+def _without_weights(tree: Tree, directory: str, names: list[str], described: list[str]) -> None:
+    """Raises Damage where weights have to be; those of another adapter, below this one, do not do."""
+    temporary = [name for name in names if _TEMPORARY.fullmatch(name)]
+    if temporary and not has_weights(tree, directory):
         raise Damage(
             Structure.INCOMPLETE,
             f"not there: any file with weights, only {below(directory, temporary[0])}, a temporary name: the "
             "save did not finish",
             loader_says=_MODEL_MESSAGE,
         )
-    if _ADAPTER in described:
+    if _ADAPTER in described and not any(is_weights(name) for name in names) and not has_engine_states(tree, directory):
         raise Damage(
             Structure.INCOMPLETE,
-            f"not there: adapter_model.safetensors, which {below(directory, _ADAPTER)} describes",
+            f"not there: {below(directory, 'adapter_model.safetensors')}, which {_ADAPTER} beside it describes",
             loader_says=_ADAPTER_MESSAGE,
         )

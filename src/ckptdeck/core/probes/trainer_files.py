@@ -38,7 +38,7 @@ _OF_MEGATRON = re.compile(r"model_optim_rng\.pt|model_rng\.pt|distrib_optim\.pt"
 
 def has_weights(tree: Tree, directory: str) -> bool:
     """Any file below `directory` that may hold weights."""
-    return any(_is_weights(path) for path in tree.inside(directory))
+    return any(is_weights(path) for path in tree.inside(directory))
 
 
 def has_engine_states(tree: Tree, directory: str) -> bool:
@@ -54,7 +54,8 @@ def directories_in(tree: Tree, directory: str) -> set[str]:
     return {path[start:end] for path, end in ends if end >= 0}
 
 
-def _is_weights(path: str) -> bool:
+def is_weights(path: str) -> bool:
+    """By its name and that of its directory."""
     if not path.endswith(_OF_WEIGHTS):
         return False
     directory, _, name = path.rpartition("/")

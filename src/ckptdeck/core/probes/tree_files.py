@@ -42,6 +42,8 @@ _DATA = re.compile(
     re.ASCII | re.DOTALL,
 )
 """Names of files that hold something if they are there at all."""
+_CHUNK = re.compile(r"[0-9]+(?:\.[0-9]+)*", re.ASCII)
+"""Of an array in a directory of its own, as zarr stores it."""
 _JSON = ".json"
 
 
@@ -70,8 +72,9 @@ def look_at(tree: Tree, path: str, *, known_layout: bool) -> StructureFinding:
         finding = probe_open_file(reader, name)
     if finding.structure in (Structure.OK, Structure.UNKNOWN):
         return finding
-    if finding.structure is Structure.BROKEN and not finding.format and not is_data:
-        return replace(finding, structure=Structure.SUSPECT, loader_says="")  # a raw array may be all zeros
+    if finding.structure is Structure.BROKEN and not finding.format and not is_data:  # a raw array may be all zeros
+        chunk = _CHUNK.fullmatch(name) is not None
+        return replace(finding, structure=Structure.UNKNOWN if chunk else Structure.SUSPECT, loader_says="")
     return replace(finding, loader_says=RANDOM_MESSAGE) if loader_is_silent_about(name) else finding
 
 
