@@ -5,14 +5,16 @@ Names that are not UTF-8 come with replacement characters and, exactly, in `<key
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ckptdeck.core.errors import CkptdeckError, Refused
+from ckptdeck.core.outlook import Outlook, largest_keep
 from ckptdeck.core.plans.plan import ItemResult, Plan, PlanItem, PlanResult
 from ckptdeck.core.record_format import iso
 from ckptdeck.core.safe_text import json_name
 from ckptdeck.core.sighting import Checkpoint, InFlight, Quarantined, Record, Stamp, Volume, Warning
+from ckptdeck.core.states import Role
 from ckptdeck.core.survey import Projection, ResumePoint, Side, Step, Survey
 from ckptdeck.core.verify import Verification
 
@@ -229,6 +231,44 @@ def quarantined_document(survey: Survey) -> Document:
     return {
         "schema": "ckptdeck.quarantined/1",
         "sides": {side.role.value: [_quarantined(one) for one in side.inventory.quarantine] for side in survey.sides},
+    }
+
+
+def outlook_document(
+    survey: Survey, outlooks: Mapping[Role, Outlook], table: Iterable[tuple[int, Mapping[Role, Outlook]]]
+) -> Document:
+    return {
+        "schema": "ckptdeck.space/1",
+        "taken_at": _time(survey.taken_at),
+        "shared_device": survey.shared_device,
+        "largest_keep": largest_keep(outlooks),
+        "sides": {role.value: _outlook(outlook) for role, outlook in outlooks.items()},
+        "what_if": [
+            {"keep_last": keep_last, "sides": {role.value: _outlook(one) for role, one in found.items()}}
+            for keep_last, found in table
+        ],
+    }
+
+
+def _outlook(outlook: Outlook) -> Document:
+    return {
+        "checkpoint_size": outlook.size,
+        "interval": outlook.interval,
+        "room": outlook.room,
+        "fits": outlook.fits,
+        "full_at": _time(outlook.full_at),
+        "full_at_after_prune": _time(outlook.full_at_pruned),
+        "full_at_with_retention": _time(outlook.full_at_kept),
+        "keep_last": outlook.keep_last,
+        "retention_fits": outlook.kept_fits,
+        "peak_need": outlook.peak_need,
+        "prune_frees": outlook.frees,
+        "largest_keep": outlook.largest_keep,
+        "saves_left": outlook.saves_left,
+        "rest_fits": outlook.rest_fits,
+        "rest_fits_with_retention": outlook.rest_fits_kept,
+        "other_growth": outlook.others.bytes_per_second if outlook.others.known else None,
+        "basis": list(outlook.basis),
     }
 
 

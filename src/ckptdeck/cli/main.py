@@ -44,6 +44,7 @@ COMMANDS = {
     "quarantine": Command("quarantine", "set bad copies aside by one rename", "[PRIMARY] [MIRROR] [NAME...]"),
     "quarantined": Command("quarantined", "list what was set aside"),
     "purge": Command("purge", "free what was set aside, for good", "[PRIMARY] [MIRROR] [ID...]"),
+    "space": Command("space", "how long the disks will do, and what if"),
     "recover": Command("recover", "after a reboot or crash: one plan, one answer"),
     "publish": Command("publish", "give a file or directory its name atomically", "SOURCE [PRIMARY] [--as NAME]"),
     "pin": Command("pin", "protect a checkpoint on both sides", "NAME"),

@@ -32,7 +32,7 @@ def project(side: Side, policy: Policy, now: float, *, shares_with: Side | None 
     """
     sizes = _recent_sizes(side)
     size = max(sizes, default=None)
-    cadence = _cadence(side, now)
+    cadence = cadence_of(side, now)
     basis = [_size_basis(sizes), cadence.basis]
     volume = side.inventory.volume
     interval = cadence.interval
@@ -68,12 +68,28 @@ def bytes_still_needed(side: Side) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class _Cadence:
+class Cadence:
     """How often the run saves. `interval` is None where the times do not tell, and `basis` then says why."""
 
     interval: float | None
     newest: float
     basis: str
+
+
+def size_of_save(side: Side) -> tuple[int | None, str]:
+    """(Bytes of one save: the largest of the last five good ones, how that came about)."""
+    sizes = _recent_sizes(side)
+    return max(sizes, default=None), _size_basis(sizes)
+
+
+def good_steps(side: Side) -> dict[int, int]:
+    """Step → bytes, of every step all of whose names are good."""
+    found = {}
+    for copies in _newest_steps(side):
+        step = copies[0].step
+        if step is not None and all(copy.state in _GOOD for copy in copies):
+            found[step] = sum(copy.size for copy in copies)
+    return found
 
 
 def _newest_steps(side: Side) -> Iterator[list[Checkpoint]]:
@@ -94,7 +110,8 @@ def _recent_sizes(side: Side) -> list[int]:
     return sizes or [c.size for c in side.checkpoints if c.step is None and c.state in _GOOD][:_RECENT_SIZES]
 
 
-def _cadence(side: Side, now: float) -> _Cadence:
+def cadence_of(side: Side, now: float) -> Cadence:
+    """How often a side is saved to, from the times of its newest steps."""
     saves = (_saved_at(copies, now) for copies in islice(_newest_steps(side), _RECENT_SAVES))
     times = sorted(time for time in saves if time is not None)
     gaps = [later - earlier for earlier, later in pairwise(times) if later > earlier]
@@ -102,15 +119,15 @@ def _cadence(side: Side, now: float) -> _Cadence:
     limit = _RESTART * median(gaps) if gaps else 0.0
     steady = [gap for gap in gaps if gap <= limit]
     if len(steady) < _FEWEST_GAPS:
-        return _Cadence(None, newest, f"no cadence: {counted(len(steady), 'gap')} between saves, {_FEWEST_GAPS} needed")
+        return Cadence(None, newest, f"no cadence: {counted(len(steady), 'gap')} between saves, {_FEWEST_GAPS} needed")
     interval = median(steady)
     if interval < _SHORTEST_INTERVAL:
-        return _Cadence(None, newest, f"no cadence: the files are {interval:.2g} s apart, as copying leaves them")
+        return Cadence(None, newest, f"no cadence: the files are {interval:.2g} s apart, as copying leaves them")
     basis = f"median of {counted(len(steady), 'gap')}: {span_text(interval)}"
     left_out = len(gaps) - len(steady)
     if left_out:
         basis += f" ({left_out} longer left out as restart{'s' if left_out != 1 else ''})"
-    return _Cadence(interval, newest, basis)
+    return Cadence(interval, newest, basis)
 
 
 def _saved_at(copies: list[Checkpoint], now: float) -> float | None:

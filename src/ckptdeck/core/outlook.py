@@ -1,0 +1,268 @@
+"""How long the disks will do, asked in every way: as things are, with a retention, with a prune now.
+
+Pure arithmetic over a survey, the samples of the past and a what-if. A forecast never authorises anything (R29).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from statistics import median
+
+from ckptdeck.core.amounts import size_text, span_text
+from ckptdeck.core.plans.prune import Wish, plan_prune
+from ckptdeck.core.samples import OtherGrowth, Sample, other_growth
+from ckptdeck.core.sides import Side, Survey
+from ckptdeck.core.space import bytes_still_needed, cadence_of, good_steps, size_of_save
+from ckptdeck.core.states import Role
+
+
+@dataclass(frozen=True, slots=True)
+class WhatIf:
+    """What is assumed in place of what was found; None takes what was found."""
+
+    keep_last: int | None = None
+    interval: float | None = None
+    """Seconds between two saves."""
+    size: int | None = None
+    """Bytes of one save on one side."""
+    steps_left: int | None = None
+    """Training steps until the run ends."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """The answers for one side: bytes; seconds since 1970. None where a figure has no ground, or never comes."""
+
+    role: Role
+    size: int | None
+    interval: float | None
+    room: int
+    """Free, less the reserve and what is still being written."""
+    fits: int | None
+    """Saves that fit as things are, nothing pruned."""
+    full_at: float | None
+    """When the first save does not fit any more, nothing pruned."""
+    full_at_pruned: float | None
+    """The same after a prune now, and none later."""
+    full_at_kept: float | None
+    """The same with the retention after every save; None: never."""
+    keep_last: int
+    kept_fits: bool | None
+    """The retention's peak fits: N kept and one being saved."""
+    peak_need: int | None
+    """Bytes the retention needs at its worst moment."""
+    frees: int
+    """Bytes a prune now would free here."""
+    largest_keep: int | None
+    """The largest N whose peak fits on this side."""
+    saves_left: int | None
+    """Until the run ends, from `steps_left` and the spacing of the steps."""
+    rest_fits: bool | None
+    """The rest of the run fits, nothing pruned."""
+    rest_fits_kept: bool | None
+    """The rest of the run fits with the retention."""
+    others: OtherGrowth
+    basis: tuple[str, ...]
+
+
+def look_ahead(
+    survey: Survey, samples: Mapping[Role, Sequence[Sample]], what_if: WhatIf | None = None
+) -> dict[Role, Outlook]:
+    """An outlook for each side whose volume is known."""
+    what_if = what_if or WhatIf()
+    keep_last = what_if.keep_last or survey.policy.keep_last
+    plan = plan_prune(survey, Wish(keep_last=keep_last))
+    found = {}
+    for side in survey.sides:
+        if side.inventory.volume is None:
+            continue
+        pooled = survey.sides if survey.shared_device else (side,)
+        frees = sum(item.size for item in plan.acting if any(item.side is one.role for one in pooled))
+        ground = _Ground.of(side, pooled, survey, samples.get(side.role, ()), what_if, keep_last, frees)
+        found[side.role] = ground.outlook(side.role, what_if)
+    return found
+
+
+def largest_keep(outlooks: Mapping[Role, Outlook]) -> int | None:
+    """The largest N that fits every side."""
+    each = [one.largest_keep for one in outlooks.values()]
+    return min((n for n in each if n is not None), default=None) if all(n is not None for n in each) else None
+
+
+@dataclass(frozen=True, slots=True)
+class _Ground:
+    """The figures an outlook is worked out from. `size` is what one save takes of the volume, on all its sides."""
+
+    now: float
+    next_save: float
+    size: int | None
+    each: int | None
+    """Of one side."""
+    interval: float | None
+    room: int
+    ours: int
+    """Bytes of the steps that are there and good."""
+    there: int
+    """How many those are, on the fuller side."""
+    keep_last: int
+    frees: int
+    spacing: float | None
+    """Training steps between two saves."""
+    inodes: int | None
+    """Saves for which there are inodes; None where they do not run out."""
+    others: OtherGrowth
+    basis: tuple[str, ...]
+
+    @classmethod
+    def of(
+        cls,
+        side: Side,
+        pooled: Sequence[Side],
+        survey: Survey,
+        samples: Sequence[Sample],
+        what_if: WhatIf,
+        keep_last: int,
+        frees: int,
+    ) -> _Ground:
+        now, volume = survey.taken_at, side.inventory.volume
+        assert volume is not None  # asked by the caller
+        found, size_basis = size_of_save(side)
+        each = what_if.size or found
+        size = None if each is None else each * len(pooled)
+        cadence = cadence_of(survey.primary, now)
+        interval = what_if.interval or cadence.interval
+        reserve = int(volume.total * survey.policy.reserve_fraction)
+        pending = sum(bytes_still_needed(one) for one in pooled)
+        quarantined = sum(entry.size for one in pooled for entry in one.inventory.quarantine)
+        others = other_growth(samples, now)
+        steps = {one.role: good_steps(one) for one in pooled}
+        basis = [
+            f"assumed: {size_text(what_if.size)} a save" if what_if.size else size_basis,
+            f"assumed: one every {span_text(what_if.interval)}" if what_if.interval else cadence.basis,
+            f"{size_text(volume.free)} free, {size_text(reserve)} kept in reserve",
+            others.basis,
+        ]
+        if pending:
+            basis.append(f"{size_text(pending)} for what is being written")
+        if quarantined:
+            basis.append(f"{size_text(quarantined)} in quarantine, which `ckptdeck purge` frees")
+        if len(pooled) > 1:
+            basis.append("both sides on one volume: every save counts twice")
+        if volume.optimistic:
+            basis.append(f"free space on {volume.fs_type} may be less than it says")
+        return cls(
+            now=now,
+            next_save=now if interval is None else max(cadence.newest, now - interval) + interval,
+            size=size,
+            each=each,
+            interval=interval,
+            room=max(0, volume.free - reserve - pending),
+            ours=sum(bytes_of for found_steps in steps.values() for bytes_of in found_steps.values()),
+            there=max((len(found_steps) for found_steps in steps.values()), default=0),
+            keep_last=keep_last,
+            frees=frees,
+            spacing=_spacing(survey),
+            inodes=_saves_by_inodes(side, volume.free_inodes),
+            others=others,
+            basis=tuple(basis),
+        )
+
+    def outlook(self, role: Role, what_if: WhatIf) -> Outlook:
+        saves_left = self._saves_left(what_if.steps_left)
+        fits = self._fits(self.room)
+        kept_fits = self._retention_fits()
+        peak = None if self.size is None else (self.keep_last + 1) * self.size
+        basis = self.basis
+        if what_if.steps_left is not None and self.spacing is None:
+            basis = (*basis, "every step left counts as a save: the spacing of the saves is not known")
+        return Outlook(
+            role=role,
+            size=self.each,
+            interval=self.interval,
+            room=self.room,
+            fits=fits,
+            full_at=self._full_at(self.room),
+            full_at_pruned=self._full_at(self.room + self.frees),
+            full_at_kept=self._full_at_kept(),
+            keep_last=self.keep_last,
+            kept_fits=kept_fits,
+            peak_need=peak,
+            frees=self.frees,
+            largest_keep=None if not self.size else max(0, (self.room + self.ours) // self.size - 1),
+            saves_left=saves_left,
+            rest_fits=None if saves_left is None or fits is None else saves_left <= fits,
+            rest_fits_kept=self._rest_fits_kept(saves_left, kept_fits),
+            others=self.others,
+            basis=basis,
+        )
+
+    def _fits(self, room: int) -> int | None:
+        """Saves that fit into `room` while others grow."""
+        if not self.size:
+            return None
+        rate, interval = self.others.bytes_per_second, self.interval
+        if interval is None or rate <= 0:
+            count = room // self.size
+        else:
+            before_first = rate * max(0.0, self.next_save - self.now - interval)
+            count = math.floor((room - before_first) / (self.size + rate * interval))
+        count = max(0, count)
+        return count if self.inodes is None else min(count, self.inodes)
+
+    def _full_at(self, room: int) -> float | None:
+        fits = self._fits(room)
+        if fits is None or self.interval is None:
+            return None
+        return self.next_save + fits * self.interval
+
+    def _retention_fits(self) -> bool | None:
+        if not self.size:
+            return None
+        missing = max(1, self.keep_last + 1 - self.there)
+        return self.room >= missing * self.size
+
+    def _full_at_kept(self) -> float | None:
+        """With a prune after every save: never, unless the peak does not fit or others take the room."""
+        if not self.size or self.interval is None:
+            return None
+        if not self._retention_fits():
+            return self._full_at(self.room)
+        rate = self.others.bytes_per_second
+        if rate <= 0:
+            return None
+        settled = self.room + self.ours - (self.keep_last + 1) * self.size
+        return self.now + max(0.0, settled) / rate
+
+    def _saves_left(self, steps_left: int | None) -> int | None:
+        if steps_left is None:
+            return None
+        return steps_left if not self.spacing else math.ceil(steps_left / self.spacing)
+
+    def _rest_fits_kept(self, saves_left: int | None, kept_fits: bool | None) -> bool | None:
+        if saves_left is None or kept_fits is None:
+            return None
+        fits = self._fits(self.room)
+        if fits is not None and saves_left <= fits:
+            return True
+        full_at = self._full_at_kept()
+        if not kept_fits:
+            return False
+        return full_at is None or self.interval is None or self.next_save + saves_left * self.interval <= full_at
+
+
+def _spacing(survey: Survey) -> float | None:
+    """The median distance between the numbers of the newest steps."""
+    steps = sorted({row.step for row in survey.steps if row.step is not None}, reverse=True)[:50]
+    gaps = [newer - older for newer, older in pairwise(steps)]
+    return median(gaps) if gaps else None
+
+
+def _saves_by_inodes(side: Side, free_inodes: int) -> int | None:
+    """File systems that make inodes as they go report none free at all, and never run out of them."""
+    if free_inodes <= 0:
+        return None
+    most = max((len(copy.sighting.identity.members) for copy in side.present if copy.sighting.identity), default=0)
+    return free_inodes // most if most else None
