@@ -19,7 +19,6 @@ from ckptdeck.core.states import Structure
 from tests.core.probes.deep_looking import deep_directory
 from tests.core.probes.looking import FIXTURES, save
 from tests.core.probes.test_deep_zips import LARGE, torch_file
-from tests.core.probes.test_hf_trainer import A_DIGIT_FOR_ANOTHER
 from tests.core.probes.test_mutants import mutate
 from tests.core.probes.trees import (
     PROVEN,
@@ -97,8 +96,6 @@ def test_every_row_of_the_expectations_is_met(tmp_path: Path, layout: str) -> No
     rows = expectations(layout, "deep")
     assert len(rows) > 10
     for (member, kind), enough in rows.items():
-        if (member, kind) == A_DIGIT_FOR_ANOTHER:
-            continue
         root = damaged_copy(layout, tmp_path, member, kind, name=TRAINER_NAME)
         finding = deep_directory(root)
         assert finding.structure in enough, (member, kind, finding)

@@ -37,7 +37,7 @@ zero_gap        . . C
 hole_gap        . . C
 zero_page_mid   . C C
 zero_page_head  C C C
-bitflip_mid     . . S
+bitflip_mid     . . C
 all_zero        C C C
 all_hole        C C C
 torn_mix        . . -
