@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import stat
 from dataclasses import replace
 from pathlib import Path
 
@@ -373,3 +374,25 @@ def test_a_mirror_that_went_away_gets_nothing(bench: Workbench) -> None:
     with pytest.raises(VolumeSuspect):
         apply(bench.host, pair, DEFAULT_POLICY, Plan("mirror", (item,)))
     assert list(bench.mirror.iterdir()) == []
+
+
+class _ModesCount(FileSystem):
+    """Files that only may be read cannot be opened for writing, as for anybody but root."""
+
+    def open(self, path: str, flags: int, mode: int = 0o666) -> int:
+        writes = flags & (os.O_WRONLY | os.O_RDWR)
+        if writes and os.path.isfile(path) and not os.stat(path).st_mode & stat.S_IWUSR:
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
+        return super().open(path, flags, mode)
+
+
+def test_a_leftover_of_a_file_that_only_may_be_read_goes_on(tmp_path: Path) -> None:
+    """It has the mode of its source already."""
+    bench = Workbench.fresh(tmp_path, _ModesCount())
+    bench.publish("step_1.pt", DATA)
+    os.chmod(bench.primary / "step_1.pt", 0o440)
+    left = bench.put(MIRROR, part_name("step_1.pt"), DATA[:1_000_000])
+    os.chmod(left, 0o440)
+    assert run(bench, copy_item(bench, "step_1.pt")).exit_code == 0
+    assert (bench.mirror / "step_1.pt").read_bytes() == DATA
+    assert (bench.mirror / "step_1.pt").stat().st_mode & 0o777 == 0o440

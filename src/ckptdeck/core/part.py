@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Protocol
 import xxhash
 
 from ckptdeck.core.errors import InUse, Refused
-from ckptdeck.core.filesystem import FileSystem, write_all
+from ckptdeck.core.filesystem import FileSystem, opened, write_all
 from ckptdeck.core.host import Host
 from ckptdeck.core.naming import part_name
 from ckptdeck.core.safe_text import visible
@@ -239,8 +239,7 @@ def claim_part(host: Host, path: str, volume: Volume, *, minimum_age: float) -> 
     for anything that is not a regular file.
     """
     try:
-        # Not O_NONBLOCK: a scan may hold a read lease on it for two system calls, and we wait for those.
-        fd = host.fs.open(path, os.O_RDWR | os.O_NOFOLLOW)
+        fd = _open_leftover(host.fs, path)
     except FileNotFoundError:
         return None
     except OSError as error:
@@ -263,6 +262,20 @@ def claim_part(host: Host, path: str, volume: Volume, *, minimum_age: float) -> 
             host.fs.close(fd)
         raise
     return part
+
+
+def _open_leftover(fs: FileSystem, path: str) -> int:
+    """A copy has the mode of its source by the time it is durable: one that only may be read is opened up again."""
+    # Not O_NONBLOCK: a scan may hold a read lease on it for two system calls, and we wait for those.
+    flags = os.O_RDWR | os.O_NOFOLLOW
+    try:
+        return fs.open(path, flags)
+    except PermissionError:
+        with opened(fs, path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK) as fd:
+            status = fs.fstat(fd)
+            if stat.S_ISREG(status.st_mode):
+                fs.set_mode(fd, stat.S_IMODE(status.st_mode) | stat.S_IRUSR | stat.S_IWUSR)
+        return fs.open(path, flags)
 
 
 def _claimed(fs: FileSystem, fd: int, path: str, *, owned_is_error: bool = False) -> Part | None:

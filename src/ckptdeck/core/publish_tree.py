@@ -90,7 +90,7 @@ def settle_tree(
     links that lead out of it, InUse when it changed meanwhile, and as `settle` does.
     """
     before = _look(host, tree)
-    _require_sound(tree, before)
+    require_sound(tree.path, before)
     members: dict[str, RecordMember] = {}
     evidence = Evidence.DEVICE if intent.readback else Evidence.STREAM
     files = {member.path: member for member in before.files}
@@ -155,17 +155,18 @@ def _look(host: Host, tree: StagedTree) -> Identity:
         ) from None
 
 
-def _require_sound(tree: StagedTree, found: Identity) -> None:
+def require_sound(path: str, found: Identity) -> None:
+    """Raises UsageError for a directory without a file, Refused for a link in it that leads out."""
     if not found.files:
         raise UsageError(
-            f"{visible(tree.path)} holds no file",
+            f"{visible(path)} holds no file",
             why="An empty directory would look like a checkpoint and hold nothing",
-            next_step="Write the checkpoint into the directory that was given, then end the block",
+            next_step="Write the checkpoint into it first; nothing got the final name",
         )
     outside = leading_out(found)
     if outside is not None:
         raise Refused(
-            f"{visible(tree.path)} holds a link that leads out of it: {outside}",
+            f"{visible(path)} holds a link that leads out of it: {outside}",
             guard="symlink",
             why="What it points to would be no part of the checkpoint",
             next_step="Write the file itself; nothing got the final name",

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ckptdeck.core.checkpoint_set import CheckpointSet
-from ckptdeck.core.dismantle import dismantle
+from ckptdeck.core.errors import UsageError
 from ckptdeck.core.hashing import Share, look_still, require_still
 from ckptdeck.core.host import Host
 from ckptdeck.core.naming import markers_last
@@ -24,8 +24,10 @@ from ckptdeck.core.publish import (
     name_part,
     read_back,
     require_publishable,
+    require_size,
 )
-from ckptdeck.core.publish_tree import ProvenFile, settle_tree
+from ckptdeck.core.publish_tree import ProvenFile, require_sound, settle_tree
+from ckptdeck.core.safe_text import visible
 from ckptdeck.core.sighting import Identity, Member, RecordMember, Volume
 from ckptdeck.core.staging import StagedTree, claim_tree, open_tree
 from ckptdeck.core.states import Evidence, Kind, MemberKind, Role
@@ -135,7 +137,9 @@ def publish_copy(host: Host, source: str, target: CheckpointSet, intent: Intent,
     """Publishes a copy of the finished directory `source`. Raises as `publish_tree` does, SourceChanged, OSError."""
     require_publishable(host, target, intent, Kind.DIRECTORY)
     unit = Unit(os.path.dirname(source), os.path.basename(source), Kind.DIRECTORY)
+    _require_outside(host, unit, target)
     before = look_still(host.fs, unit)
+    require_sound(unit.path, before)
     result = Published(target.path_of(intent.name))
     volume = volume_of(host.fs, target.root)
     tree = open_tree(host, target, intent.name, Kind.DIRECTORY, volume, minimum_age=MINIMUM_AGE)
@@ -159,6 +163,23 @@ def publish_copy(host: Host, source: str, target: CheckpointSet, intent: Intent,
     finally:
         tree.discard()
     return result
+
+
+def _require_outside(host: Host, source: Unit, target: CheckpointSet) -> None:
+    """A copy of what holds the set, or where it is staged, would be a copy of itself."""
+    status = host.fs.lstat(source.path)
+    for place in (target.root, target.control or target.root):
+        while True:
+            above = host.fs.lstat(place)
+            if (above.st_dev, above.st_ino) == (status.st_dev, status.st_ino):
+                raise UsageError(
+                    f"{visible(source.path)} holds the set {visible(target.root)} itself",
+                    why="A checkpoint lies in a set, never the other way round",
+                    next_step="Name the directory of one finished checkpoint",
+                )
+            if place == os.path.dirname(place):
+                break
+            place = os.path.dirname(place)
 
 
 def _make_directories(host: Host, tree: StagedTree, before: Identity) -> None:
