@@ -76,6 +76,14 @@ def test_a_directory_of_no_known_layout_is_not_walked(bench: Bench) -> None:
     assert not any("/sub" in path for path in bench.fs.listings)
 
 
+@pytest.mark.parametrize("end", ["", "-last"])
+def test_a_directory_of_nemo_needs_no_ending(bench: Bench, end: str) -> None:
+    name = f"llama--val_loss=0.25-step=810-consumed_samples=90.0{end}"
+    put(bench, name, {"weights/.metadata": b"1", "context/io.json": b"{}"})
+    one = seen(look(bench))[name]
+    assert (one.kind, one.family, one.step) == (Kind.DIRECTORY, "nemo", 810)
+
+
 @pytest.mark.parametrize("what", ["pipe", "socket"])
 def test_a_pipe_or_socket_inside_is_told_and_nothing_is_opened(bench: Bench, what: str) -> None:
     root = put(bench, "step_500", WHOLE)

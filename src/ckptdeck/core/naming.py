@@ -116,8 +116,9 @@ _LAYOUTS = (
     ("pretrained", {"config.json", "model.safetensors"}),
     ("pretrained", {"config.json", "pytorch_model.bin"}),
     ("peft", {"adapter_config.json"}),
+    ("nemo", {"context", "weights"}),
 )
-"""Layout, and file names that only it has."""
+"""Layout, and names inside that only it has."""
 _ORBAX_ITEMS = ("default", "params", "state", "metadata", "metrics", "checkpoint", "commit_success.txt", ".zarray")
 """What the steps of older Orbax and Flax versions hold."""
 _DEEPSPEED_FILE = re.compile(r"mp_rank_[0-9]+(?:_[0-9]+)?_model_states\.pt", re.ASCII | re.DOTALL)

@@ -66,6 +66,13 @@ def _with_state(path: Path, name: str) -> None:
     torch.save({"epoch": 1, "loops": [1, 2]}, path / name)
 
 
+def _nemo(path: Path) -> None:
+    _with_state(path / "weights", "common.pt")
+    (path / "weights" / "metadata.json").write_text('{"sharded_backend": "torch_dist", "sharded_backend_version": 1}')
+    (path / "context").mkdir()
+    (path / "context" / "model.yaml").write_text("layers: 2\n")
+
+
 COMPOSED_DIRECTORIES: dict[str, Write] = {
     "checkpoint-17: trainer, two ranks": _two_ranks,
     "checkpoint-18: trainer, FSDP": _trainer_under_fsdp,
@@ -75,5 +82,6 @@ COMPOSED_DIRECTORIES: dict[str, Write] = {
     "checkpoint_22: accelerate, FSDP": _accelerate_under_fsdp,
     "epoch=0-step=23.ckpt: lightning, FSDP": lambda path: _with_state(path, "meta.pt"),
     "step-24: a trainer's state beside DCP": lambda path: _with_state(path, "train_state.pt"),
+    "llama--val_loss=0.25-step=25-last: NeMo": _nemo,
 }
 """By name in a set and what is odd about it, "name: what"."""
