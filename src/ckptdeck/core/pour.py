@@ -57,11 +57,16 @@ def staged_part(host: Host, path: str, volume: Volume, source: SourceFile, *, mi
     """A file at `path` to write the copy into: a leftover whose prefix is proven, else a new inode (R13)."""
     leftover = claim_part(host, path, volume, minimum_age=minimum_age)
     if leftover is not None:
-        size = host.fs.fstat(leftover.descriptor).st_size
-        state = _proven_prefix(host, leftover, volume, source, size)
-        if state is not None:
-            leftover.continue_from(size, state)
-            return leftover
+        try:
+            size = host.fs.fstat(leftover.descriptor).st_size
+            state = _proven_prefix(host, leftover, volume, source, size)
+            if state is not None:
+                leftover.continue_from(size, state)
+                return leftover
+        except BaseException:
+            leftover.leave()
+            leftover.discard()
+            raise
         leftover.discard()
     return open_staged(host, path, volume, minimum_age=minimum_age)
 

@@ -105,6 +105,8 @@ class Nameable(Protocol):
 
     @property
     def path(self) -> str: ...
+    @property
+    def half_named(self) -> bool: ...
     def give_name(self, host: Host, volume: Volume, final: str, *, replace: bool) -> tuple[Warning, ...]: ...
     def stamps_as(self, final: str) -> tuple[Stamp, ...] | None: ...
     def leave(self) -> None: ...
@@ -196,13 +198,19 @@ def settle(
         digest = digest_descriptor(
             host, fd, status.st_size, name=intent.name, side=target.role, phase="hash", effort=effort, drop=False
         )
-    elif status.st_size != part.hashed:
-        raise _mismatch(part.path, f"{part.hashed} bytes were written and {status.st_size} are there")
+    else:
+        require_size(part.path, part.hashed, status.st_size)
     if intent.readback:
         staged = StagedFile(part.path, part.inode, status.st_size, digest, intent.name)
         evidence = read_back(host, target.role, volume, staged, effort)
     members = (RecordMember("", status.st_size, digest),)
     return Settled(record_for(host, target, intent, Kind.FILE, members, status.st_mtime_ns), evidence)
+
+
+def require_size(path: str, written: int, there: int) -> None:
+    """Raises ContentMismatch when a staged file is shorter or longer than what was written into it (R8)."""
+    if written != there:
+        raise _mismatch(path, f"{written} bytes were written and {there} are there")
 
 
 def keep_mode_and_time(fs: FileSystem, fd: int, mode: int | None, mtime_ns: int | None) -> None:
@@ -259,16 +267,20 @@ def name_part(
         part.release()  # such servers refuse to rename a file that anybody, we included, holds open (R11)
     try:
         warnings += part.give_name(host, volume, result.path, replace=intent.replace)
-    except FileExistsError:
-        withdraw(manifest, intent.name, announced=announced)
-        raise _exists(result.path) from None
-    except OSError:
-        if announced and volume.fs_class in ("smb", "win"):
+    except OSError as error:
+        taken = isinstance(error, FileExistsError)
+        if announced and (part.half_named or (volume.fs_class in ("smb", "win") and not taken)):
             part.leave()  # W9: proven bytes the server refuses to rename today; `recover` gives them their name
         else:
             withdraw(manifest, intent.name, announced=announced)
+        if taken:
+            raise _exists(result.path) from None
         raise
-    warnings += _make_name_durable(host, target, volume, result)
+    try:
+        warnings += _make_name_durable(host, target, volume, result)
+    except VolumeSuspect:
+        part.leave()  # what was replaced is all there is where the new name does not survive
+        raise
     if manifest is not None and announced:
         result.record = _record(host, manifest, volume, part, settled, intent, result, warnings)
     elif manifest is None:

@@ -62,15 +62,15 @@ def finish_tree(
 def discard_tree(host: Host, target: CheckpointSet, manifest: Manifest, item: PlanItem, policy: Policy) -> None:
     """Takes apart what is staged and can become nothing. Raises Refused while its writer lives."""
     volume = volume_of(host.fs, target.root)
-    tree = claim_tree(host, target, item.name, item.kind, volume, minimum_age=policy.min_age)
+    place = os.path.join(target.control_path(), item.details["part"])
+    tree = claim_tree(host, target, item.name, item.kind, volume, minimum_age=policy.min_age, place=place)
     if tree is None:
         raise moved_on(item, "what was staged is gone")
     try:
         finish_earlier(host, manifest, target.path_of(item.name), item.name)
-    except BaseException:
-        tree.leave()
-        raise
+        tree.remove()
     finally:
+        tree.leave()
         tree.discard()
     fsync_directory(host.fs, os.path.dirname(tree.path), volume)
 

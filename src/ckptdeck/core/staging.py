@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import stat
 
 import xxhash
 
@@ -51,7 +50,7 @@ class StagedTree:
         self._placed: dict[str, int] = {}
         """Inode by name of a group's members that have their place."""
         self._replaced: int | None = None
-        """Inode of the directory that changed places with ours."""
+        """Descriptor of the directory that changed places with ours: while it is open no other gets its inode."""
         status = fs.fstat(fd)
         self.inode = status.st_ino
         keep_from_children(self)
@@ -61,11 +60,21 @@ class StagedTree:
         """What is staged, as a directory."""
         return Unit(os.path.dirname(self.path), os.path.basename(self.path), Kind.DIRECTORY)
 
+    @property
+    def half_named(self) -> bool:
+        """After a failed `give_name`: some files of a group have their place and could not be taken back."""
+        return bool(self._placed)
+
     def release(self) -> None:
         """Gives the flock back."""
+        replaced, self._replaced = self._replaced, None
         fd, self._fd = self._fd, None
-        if fd is not None:
-            self._fs.close(fd)
+        try:
+            if replaced is not None:
+                self._fs.close(replaced)
+        finally:
+            if fd is not None:
+                self._fs.close(fd)
 
     def follow(self, host: Host, volume: Volume) -> None:
         """Goes with the directory that has the staging place now: some libraries (Orbax, told to overwrite) put one of
@@ -92,27 +101,38 @@ class StagedTree:
         What cannot be removed stays behind as a stale leftover, which is no harm.
         """
         if not self._left:
-            with contextlib.suppress(OSError, OddThing):
+            with contextlib.suppress(OSError):
                 self.remove()
         with contextlib.suppress(OSError):
             self.release()
 
+    def take_apart(self) -> None:
+        """`remove`, and the flock is given back on every way out."""
+        try:
+            self.remove()
+        finally:
+            self.leave()
+            self.discard()
+
     def remove(self) -> None:
-        """Takes apart what is at the staging place, if it is ours. Raises OSError, OddThing.
+        """Takes apart what is at the staging place, if it is ours. Raises OSError.
 
         It may have been taken over after the flock was lost.
         """
+        ours = {self.inode}
+        if self._replaced is not None:
+            ours.add(self._fs.fstat(self._replaced).st_ino)
         try:
             found = self._fs.lstat(self.path).st_ino
         except FileNotFoundError:
             return
-        if found in (self.inode, self._replaced):
+        if found in ours:
             dismantle(self._fs, self.path)
 
     def give_name(self, host: Host, volume: Volume, final: str, *, replace: bool) -> tuple[Warning, ...]:
         """The tree at its final place: a directory in one atomic step, a group name by name, its marker last.
 
-        Raises FileExistsError when a name is taken (nothing is then left under any of them), OSError.
+        Raises FileExistsError when a name is taken, OSError. Then nothing is left under a name, else see `half_named`.
         """
         if self.kind is Kind.GROUP:
             warnings = self._place_members(host, volume, os.path.dirname(final))
@@ -142,12 +162,13 @@ class StagedTree:
         except FileExistsError:
             if not replace:
                 raise
-        old = host.fs.lstat(final)
-        if not stat.S_ISDIR(old.st_mode):
-            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), final)
+        try:
+            self._replaced = host.fs.open(final, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW)
+        except NotADirectoryError:
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), final) from None
         if exchange_directories(host, self.path, final):
-            self._replaced = old.st_ino
             return ()
+        old = host.fs.fstat(self._replaced)
         if self._target.control is None:
             raise Refused(
                 f"{visible(final)} is there, and {volume.fs_type} cannot exchange two directories in one step",
@@ -179,9 +200,9 @@ class StagedTree:
         """A name was taken: what has its place already is no checkpoint without the rest."""
         for name in reversed(markers_last(self._placed)):
             final, staged = os.path.join(root, name), os.path.join(self.path, name)
-            inode = self._placed.pop(name)
             with contextlib.suppress(OSError):
-                rename_into_place(host, volume, final, staged, replace=False, inode=inode)
+                rename_into_place(host, volume, final, staged, replace=False, inode=self._placed[name])
+                del self._placed[name]
 
 
 def open_tree(
@@ -199,23 +220,32 @@ def open_tree(
         except FileExistsError:
             leftover = claim_tree(host, target, name, kind, volume, minimum_age=minimum_age)
             if leftover is not None:
-                dismantle(host.fs, path)
-                leftover.discard()
+                leftover.take_apart()
             continue
-        tree = _claimed(host, target, path, kind, volume)
-        if tree is not None:
-            return tree
+        with contextlib.suppress(FileNotFoundError):  # taken for a leftover before it was locked, and taken apart
+            tree = _claimed(host, target, path, kind, volume)
+            if tree is not None:
+                return tree
 
 
 def claim_tree(
-    host: Host, target: CheckpointSet, name: str, kind: Kind, volume: Volume, *, minimum_age: float
+    host: Host,
+    target: CheckpointSet,
+    name: str,
+    kind: Kind,
+    volume: Volume,
+    *,
+    minimum_age: float,
+    place: str | None = None,
 ) -> StagedTree | None:
     """Takes over a leftover tree that nobody owns; None when there is none any more.
+
+    `place` is its path where that is known better than its name, which may be kept as a hash only.
 
     Raises InUse while its writer lives (or may live: where flock does not reach, quiet for the age guard), Refused
     for anything that is no directory.
     """
-    path = staging_path(target, name)
+    path = place or staging_path(target, name)
     try:
         if volume.fs_class != "local":
             _require_quiet(host, path, volume, minimum_age)
@@ -240,7 +270,8 @@ def _claimed(host: Host, target: CheckpointSet, path: str, kind: Kind, volume: V
                 why="It holds the directory's lock, which the kernel takes away when it dies",
                 next_step="Let it finish, or stop it; nothing was touched",
             )
-        same = host.fs.lstat(path).st_ino == host.fs.fstat(fd).st_ino
+        tree = StagedTree(host.fs, fd, path, kind, target)
+        same = host.fs.lstat(path).st_ino == tree.inode
     except FileNotFoundError:
         same = False
     except BaseException:
@@ -250,7 +281,7 @@ def _claimed(host: Host, target: CheckpointSet, path: str, kind: Kind, volume: V
     if not same:
         host.fs.close(fd)
         return None
-    return StagedTree(host.fs, fd, path, kind, target)
+    return tree
 
 
 def _lock(fs: FileSystem, fd: int, volume: Volume) -> bool:
