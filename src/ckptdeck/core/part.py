@@ -96,6 +96,11 @@ class Part(io.RawIOBase):
         if fd is not None:
             self._fs.close(fd)
 
+    @property
+    def half_named(self) -> bool:
+        """A file has its name or has it not."""
+        return False
+
     def give_name(self, host: Host, volume: Volume, final: str, *, replace: bool) -> tuple[Warning, ...]:
         """One atomic step from the part's name to `final`. Raises FileExistsError without `replace`, OSError."""
         return rename_into_place(host, volume, self.path, final, replace=replace, inode=self.inode)

@@ -68,10 +68,14 @@ def tree_for(
     """A tree to copy into: a leftover that holds nothing but files of the source, else a new one."""
     leftover = claim_tree(host, target, name, kind, volume, minimum_age=minimum_age)
     if leftover is not None:
-        if _may_continue(host, leftover, source):
-            return leftover
-        dismantle(host.fs, leftover.path)
-        leftover.discard()
+        try:
+            if _may_continue(host, leftover, source):
+                return leftover
+        except BaseException:
+            leftover.leave()
+            leftover.discard()
+            raise
+        leftover.take_apart()
     return open_tree(host, target, name, kind, volume, minimum_age=minimum_age)
 
 
@@ -116,6 +120,7 @@ def copy_tree(
                 digest = pour(host, source, part, volume, name=unit.name, side=side, effort=effort, share=share)
                 keep_mode_and_time(host.fs, part.descriptor, member.mode, member.mtime_ns)
                 sync_data(host.fs, part.descriptor, part.path)
+                require_size(part.path, member.size, host.fs.fstat(part.descriptor).st_size)
                 staged = StagedFile(part.path, part.inode, member.size, digest, unit.name)
                 kept = read_back(host, side, volume, staged, effort, share) if readback else Evidence.STREAM
             finally:
