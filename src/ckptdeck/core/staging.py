@@ -103,6 +103,7 @@ class StagedTree:
         if not self._left:
             with contextlib.suppress(OSError):
                 self.remove()
+        self._left = True  # its inode may be another's soon
         with contextlib.suppress(OSError):
             self.release()
 
@@ -295,7 +296,9 @@ def _lock(fs: FileSystem, fd: int, volume: Volume) -> bool:
 
 
 def _require_quiet(host: Host, path: str, volume: Volume, minimum_age: float) -> None:
-    times = [host.fs.lstat(path).st_mtime_ns, *(member.mtime_ns for member in walk(host.fs, path))]
+    times = [host.fs.lstat(path).st_mtime_ns]
+    with contextlib.suppress(OddThing):  # what holds a pipe is no copy of ours any more: its own time must do
+        times += [member.mtime_ns for member in walk(host.fs, path)]
     quiet_for = host.clock.now() - max(times) / 1e9
     if not quiet_for >= minimum_age:
         raise InUse(
