@@ -39,12 +39,17 @@ CHANGES = WRITES | {
     "set_mode",
     "rename",
     "rename_no_replace",
+    "exchange",
     "link",
+    "symlink",
     "unlink",
     "make_directory",
     "remove_directory",
 }
 """Calls after which the disk, or what is promised about it, may differ. `create` is `open` with O_CREAT."""
+
+NAMING = frozenset({"rename", "rename_no_replace", "exchange", "link"})
+"""Calls that give something a name it did not have."""
 
 _MEANS_FALSE = {("try_lock", errno.EACCES): False}
 _MEANS_NOTHING_KNOWN = frozenset({"open_for_writing_elsewhere"})
@@ -367,12 +372,14 @@ def record_calls(run: Callable[[FaultyFileSystem], object]) -> list[Call]:
 
 
 def kills(calls: Sequence[Call]) -> Iterator[Kill]:
-    """Death before every call, in the middle of every write, and after the last call.
+    """Death before every call that changes something, in the middle of every write, and after the last call.
 
-    Death after a call is death before the next one: nothing on disk lies between them.
+    Death after a call is death before the next one, and death before one that only looks is death before the next
+    that changes something: nothing on disk lies between them.
     """
     for call in calls:
-        yield Kill(call.number)
+        if call.changes:
+            yield Kill(call.number)
         if call.name in WRITES:
             yield Kill(call.number, torn=True)
     if calls:
@@ -388,17 +395,46 @@ def failures(calls: Sequence[Call], codes: Sequence[int] = ERRNOS) -> Iterator[F
                 yield Fail(call.number, code, lasting=True)
 
 
+def failures_in_turn(calls: Sequence[Call], looking: Sequence[int]) -> Iterator[Fail]:
+    """A few errnos at every call, others at the next one, where every one at each would take too long.
+
+    A call that gives a name fails with each; another that changes something with two, one of them from there on; one
+    that looks with one of `looking`, once for everything it looks at.
+    """
+    seen = set()
+    for call in calls:
+        if call.name in NAMING:
+            yield from (Fail(call.number, code) for code in ERRNOS)
+        elif call.changes:
+            yield Fail(call.number, ERRNOS[call.number % len(ERRNOS)])
+        elif (call.name, call.paths) not in seen:
+            seen.add((call.name, call.paths))
+            yield Fail(call.number, looking[call.number % len(looking)])
+        if call.changes:
+            yield Fail(call.number, ERRNOS[(call.number + 3) % len(ERRNOS)], lasting=True)
+
+
 def fsync_offences(log: Sequence[Call]) -> list[str]:
-    """Files whose fsync failed and that were synced again or given a name all the same (R5)."""
+    """What could not be synced and got a name all the same, alone or in its directory; files synced again (R5).
+
+    The names in a directory are no pages that the kernel forgets: synced again without an error they are durable.
+    """
     failed: set[tuple[int, int]] = set()
+    lost: set[str] = set()
     offences = []
     for call in log:
-        if call.inode is None or not call.regular:
-            continue
-        if call.inode in failed and call.name in ("fsync", "rename", "rename_no_replace", "link"):
+        if call.inode in failed and call.regular and call.name in {"fsync", *NAMING}:
             offences.append(f"after a failed fsync of the same file: {call}")
+        named = call.paths[:2] if call.name == "exchange" else call.paths[:1]
+        if call.name in NAMING and not call.regular:
+            below = [path for path in lost for top in named if path == top or path.startswith(f"{top}/")]
+            offences += [f"after a failed fsync of {os.path.basename(path)} in it: {call}" for path in below]
         if call.name == "fsync" and call.error is not None:
-            failed.add(call.inode)
+            if call.regular and call.inode is not None:
+                failed.add(call.inode)
+            lost.update(call.paths)
+        if call.error is None and call.name in ("fsync", "unlink", "remove_directory"):
+            lost.difference_update(call.paths)
     return offences
 
 

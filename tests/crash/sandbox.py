@@ -13,7 +13,8 @@ from ckptdeck.core.filesystem import FileSystem
 from ckptdeck.core.host import Host
 from ckptdeck.core.initialise import initialise
 from ckptdeck.core.states import Role
-from tests.crash.invariants import Promise, digest_of
+from tests.crash.contents import Content, Tree, digest_of
+from tests.crash.invariants import Promise
 
 HOUR = 1
 EPOCH = 1_900_000_000.0
@@ -51,8 +52,14 @@ class Sandbox:
     kept: dict[Role, dict[str, frozenset[str]]] = field(default_factory=lambda: {role: {} for role in Role})
     bad: dict[Role, dict[str, frozenset[str]]] = field(default_factory=lambda: {role: {} for role in Role})
     """Contents that were wrong before the work under test began."""
+    groups: dict[Role, dict[str, dict[str, frozenset[str]]]] = field(
+        default_factory=lambda: {role: {} for role in Role}
+    )
+    """Of each group, digests of what its members may hold while it is not whole."""
     unrecorded: set[str] = field(default_factory=set)
     """Names whose record could not be written: the save was told so, and the record may be the old one."""
+    hours: int = 0
+    """How long after EPOCH plans are made."""
 
     _saving: list[set[str]] = field(default_factory=list)
     """For each save under way, the contents that were saved since it began."""
@@ -84,13 +91,14 @@ class Sandbox:
             {role: dict(names) for role, names in self.legal.items()},
             {role: dict(names) for role, names in self.kept.items()},
             {role: dict(names) for role, names in self.bad.items()},
+            {role: {name: dict(members) for name, members in names.items()} for role, names in self.groups.items()},
             set(self.unrecorded),
         )
 
     # --- what is promised
 
     @contextlib.contextmanager
-    def saving(self, role: Role, name: str, data: bytes) -> Iterator[None]:
+    def saving(self, role: Role, name: str, data: Content) -> Iterator[None]:
         """A save of `data` goes on in the block. When it ends well, `data` is there, or what was saved meanwhile."""
         digest = digest_of(data)
         meanwhile = {digest}
@@ -111,21 +119,29 @@ class Sandbox:
             name: self.legal[role].get(name, frozenset()) | self.bad[role].get(name, frozenset())
             for name in {*self.legal[role], *self.bad[role]}
         }
-        return Promise(legal, dict(self.kept[role]))
+        return Promise(legal, dict(self.kept[role]), self.groups[role])
 
-    def allow(self, role: Role, name: str, data: bytes) -> None:
+    def allow(self, role: Role, name: str, data: Content) -> None:
         """`data` is whole under `name` from now on; what stood there before may stay or go."""
+        self._know_members(role, name, data)
         self.legal[role][name] = self.legal[role].get(name, frozenset()) | {digest_of(data)}
         if name in self.kept[role]:
             self.kept[role][name] = self.kept[role][name] | {digest_of(data)}
 
-    def acknowledge(self, role: Role, name: str, data: bytes) -> None:
+    def acknowledge(self, role: Role, name: str, data: Content) -> None:
         """Somebody was told that `data` is safe under `name`."""
         self.allow(role, name, data)
         self.kept[role][name] = frozenset({digest_of(data)})
         self.bad[role].pop(name, None)
 
-    def expect_damage(self, role: Role, name: str, data: bytes) -> None:
+    def expect_damage(self, role: Role, name: str, data: Content) -> None:
         """`data` is what stands under `name`, and it is wrong; it may stay until somebody repairs it."""
+        self._know_members(role, name, data)
         self.bad[role][name] = frozenset({digest_of(data)})
         self.kept[role].pop(name, None)
+
+    def _know_members(self, role: Role, name: str, data: Content) -> None:
+        if isinstance(data, Tree) and data.group:
+            members = self.groups[role].setdefault(name, {})
+            for member, content in data.files.items():
+                members[member] = members.get(member, frozenset()) | {digest_of(content)}

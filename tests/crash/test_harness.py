@@ -12,6 +12,7 @@ import pytest
 
 from ckptdeck.core.filesystem import FileSystem, write_all
 from tests.crash.actors import Schedule, is_shared, play, schedules, shared_paths
+from tests.crash.contents import digest_of
 from tests.crash.faults import (
     Call,
     Fail,
@@ -25,7 +26,7 @@ from tests.crash.faults import (
     kills,
     record_calls,
 )
-from tests.crash.invariants import Promise, digest_of, fingerprint, judge_names
+from tests.crash.invariants import Promise, fingerprint, judge_names
 
 CREATE = os.O_RDWR | os.O_CREAT | os.O_EXCL
 

@@ -10,7 +10,8 @@ from tests.crash.faults import FaultyFileSystem, Killed, kills
 from tests.crash.figures import count
 from tests.crash.outcomes import attempt, offences, report, unconverged, undone
 from tests.crash.sandbox import Sandbox
-from tests.crash.workloads import WORKLOADS, Workload
+from tests.crash.tree_workloads import WORKLOADS
+from tests.crash.workloads import Workload
 
 
 @pytest.mark.parametrize("workload", WORKLOADS, ids=str)

@@ -11,12 +11,13 @@ import pytest
 
 from ckptdeck.core.filesystem import FileSystem
 from ckptdeck.core.states import Role
-from tests.crash.faults import Call, FaultyFileSystem, Hook, Kill, Killed, record_calls
+from tests.crash.faults import NAMING, Call, FaultyFileSystem, Hook, Kill, Killed, record_calls
 from tests.crash.figures import count
 from tests.crash.invariants import judge_names
 from tests.crash.outcomes import standing, unconverged, undone
 from tests.crash.power_cuts import Judge, PowerCuts
 from tests.crash.sandbox import Sandbox
+from tests.crash.tree_workloads import CUT_TREE_WORKLOADS, WORKLOADS
 from tests.crash.volumes import (
     DROP_LOG,
     FILE_SYSTEMS,
@@ -26,39 +27,67 @@ from tests.crash.volumes import (
     Volume,
     why_no_volumes,
 )
-from tests.crash.workloads import WORKLOADS, Workload
+from tests.crash.workloads import FILE_WORKLOADS, Workload
 
 RECOVER_EVERY = 6
 """Every cut is judged as it is; recovery, twice, and the work done again are tried after each sixth."""
+Forgotten = Callable[[str, int], bool]
+CUT_EVERY = 4
+"""Of the calls on a tree that neither sync nor give a name the power is cut after each fourth."""
 
 
 @pytest.mark.parametrize("fs_type", FILE_SYSTEMS)
 @pytest.mark.parametrize("neighbour", [False, True], ids=["alone", "neighbour syncs"])
-def test_every_cut_leaves_whole_checkpoints(bench: Bench, fs_type: str, neighbour: bool) -> None:
+@pytest.mark.parametrize("works", [FILE_WORKLOADS, CUT_TREE_WORKLOADS], ids=["files", "trees"])
+def test_every_cut_leaves_whole_checkpoints(
+    bench: Bench, fs_type: str, neighbour: bool, works: tuple[Workload, ...]
+) -> None:
     """With a syncing neighbour every name reaches the disk as early as it can, before data that was not synced."""
     _require(fs_type)
     with bench.volume(fs_type) as volume:
         cuts = PowerCuts(bench, volume)
         done: list[Sandbox] = []
-        for workload in WORKLOADS:
+        for workload in works:
             sandbox = Sandbox.fresh(volume.root / workload.name)
             workload.prepare(sandbox)
             volume.sync()
             _act_under_cuts(workload, sandbox, volume, cuts, tuple(done), neighbour=neighbour)
             done.append(sandbox)
     judged, violations = cuts.judge_all()
-    count("power cuts of ours judged", judged)
-    count("power cuts of ours: violations", len(violations))
-    assert judged > len(WORKLOADS)
+    of_what = "ours" if works is FILE_WORKLOADS else "ours on trees"
+    count(f"power cuts of {of_what} judged", judged)
+    count(f"power cuts of {of_what}: violations", len(violations))
+    assert judged > len(works)
     assert not violations, "\n".join(violations)
 
 
-@pytest.mark.parametrize("fs_type", FILE_SYSTEMS)
-@pytest.mark.parametrize("forgotten", [stat.S_ISREG, stat.S_ISDIR], ids=["file fsync", "directory fsync"])
-def test_judge_catches_ours_when_it_forgets(bench: Bench, fs_type: str, forgotten: Callable[[int], bool]) -> None:
+def _of_files(_path: str, mode: int) -> bool:
+    return stat.S_ISREG(mode)
+
+
+def _of_directories(_path: str, mode: int) -> bool:
+    return stat.S_ISDIR(mode)
+
+
+def _inside_a_tree(path: str, mode: int) -> bool:
+    return stat.S_ISDIR(mode) and "/staging/" in path
+
+
+@pytest.mark.parametrize(
+    ("fs_type", "forgotten"),
+    [
+        *((fs_type, forgotten) for fs_type in FILE_SYSTEMS for forgotten in (_of_files, _of_directories)),
+        # ext4 and xfs write all names with any fsync.
+        ("btrfs", _inside_a_tree),
+    ],
+)
+@pytest.mark.parametrize("work", ["publish", "publish-tree"])
+def test_judge_catches_ours_when_it_forgets(bench: Bench, fs_type: str, forgotten: Forgotten, work: str) -> None:
     """The same save, judge and volumes, with one kind of fsync left out: then there must be violations."""
     _require(fs_type)
-    save = next(workload for workload in WORKLOADS if workload.name == "publish")
+    if forgotten is _inside_a_tree and work == "publish":
+        return
+    save = next(workload for workload in WORKLOADS if workload.name == work)
     violations = []
     for neighbour in (False, True):
         with bench.volume(fs_type) as volume:
@@ -75,11 +104,12 @@ def test_judge_catches_ours_when_it_forgets(bench: Bench, fs_type: str, forgotte
 
 @pytest.mark.parametrize("fs_type", SHUTDOWN_FILE_SYSTEMS)
 @pytest.mark.parametrize("how", [DROP_LOG, FLUSH_LOG], ids=["nothing unsynced survives", "metadata overtakes data"])
+@pytest.mark.parametrize("work", ["replace", "replace-tree"])
 def test_shutdown_at_every_call_of_a_replacing_save(
-    bench: Bench, fresh_sandbox: Callable[[], Sandbox], fs_type: str, how: int
+    bench: Bench, fresh_sandbox: Callable[[], Sandbox], fs_type: str, how: int, work: str
 ) -> None:
     _require(fs_type)
-    workload = next(workload for workload in WORKLOADS if workload.name == "replace")
+    workload = next(workload for workload in WORKLOADS if workload.name == work)
     rehearsal = fresh_sandbox()
     workload.prepare(rehearsal)
     calls = record_calls(lambda fs: workload.act(fs, rehearsal))
@@ -90,24 +120,24 @@ def test_shutdown_at_every_call_of_a_replacing_save(
 
     violations = []
     for call in calls:
-        if call.changes:
+        if _worth_a_cut(workload, call):
             run = bench.copy(image)
             violations += _shut_down_at(call, workload, prepared, bench, run, fs_type, how)
             run.unlink()
-            count("shutdowns judged")
+            count("shutdowns judged" if work == "replace" else "shutdowns judged on trees")
     image.unlink()
     assert not violations, "\n".join(violations)
 
 
 class _Forgetful(FaultyFileSystem):
-    """Leaves out the fsync of files whose mode `forgotten` picks; of none without it."""
+    """Leaves out each fsync that `forgotten` picks by path and mode; none without it."""
 
-    def __init__(self, after: Hook, largest_write: int, forgotten: Callable[[int], bool] | None) -> None:
+    def __init__(self, after: Hook, largest_write: int, forgotten: Forgotten | None) -> None:
         super().__init__(after=after, largest_write=largest_write)
         self._forgotten = forgotten
 
     def fsync(self, fd: int) -> None:
-        if self._forgotten is None or not self._forgotten(os.fstat(fd).st_mode):
+        if self._forgotten is None or not self._forgotten(self._path(fd), os.fstat(fd).st_mode):
             super().fsync(fd)
 
 
@@ -125,10 +155,10 @@ def _act_under_cuts(
     done: tuple[Sandbox, ...],
     *,
     neighbour: bool,
-    forgotten: Callable[[int], bool] | None = None,
+    forgotten: Forgotten | None = None,
 ) -> None:
     def after(call: Call) -> None:
-        if not call.changes:
+        if not _worth_a_cut(workload, call):
             return
         if neighbour:
             for role in Role:
@@ -138,6 +168,12 @@ def _act_under_cuts(
 
     workload.act(_Forgetful(after, workload.largest_write, forgotten), sandbox)
     cuts.cut(f"{workload} when it had ended", _judge(workload, sandbox, done, thorough=True))
+
+
+def _worth_a_cut(workload: Workload, call: Call) -> bool:
+    if not call.changes or workload in FILE_WORKLOADS:
+        return call.changes
+    return call.name in {"fsync", *NAMING} or call.number % CUT_EVERY == 0
 
 
 def _judge(workload: Workload, sandbox: Sandbox, done: tuple[Sandbox, ...], *, thorough: bool) -> Judge:

@@ -17,15 +17,20 @@ from ckptdeck.core.plans.recover import plan_recover
 from ckptdeck.core.plans.repair import plan_repair
 from ckptdeck.core.policy import DEFAULT_POLICY
 from ckptdeck.core.publish import Intent, publish
-from ckptdeck.core.states import Role
+from ckptdeck.core.states import Kind, Role
 from ckptdeck.core.survey import Survey, take_survey
 from ckptdeck.core.verify import verify_one
-from tests.crash.faults import FaultyFileSystem, Kill, Killed, record_calls
+from tests.crash.contents import Content
+from tests.crash.faults import NAMING, Call, FaultyFileSystem, Kill, Killed, record_calls
 from tests.crash.sandbox import HOUR, Sandbox, machine
 
 SIZE = 200_000
 PIECE = 50_000
 NAME = "step_0000810.pt"
+STEP = 810
+
+Act = Callable[[FileSystem, Sandbox], None]
+Scene = Callable[[Sandbox], None]
 
 
 def payload(seed: int, size: int = SIZE) -> bytes:
@@ -36,6 +41,20 @@ def payload(seed: int, size: int = SIZE) -> bytes:
 
 OLD, NEW, MIDDLE = payload(1), payload(2, SIZE + 1234), payload(3, SIZE + 77)
 ROTTEN = OLD[:99_000] + bytes([OLD[99_000] ^ 1]) + OLD[99_001:]
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """A checkpoint that is worked on, and what it may hold in the course of it."""
+
+    name: str
+    kind: Kind
+    old: Content
+    rotten: Content
+    """`old` with one bit of it wrong."""
+
+
+FILE = Subject(NAME, Kind.FILE, OLD, ROTTEN)
 
 
 class Unfinished(Exception):
@@ -54,14 +73,15 @@ class Workload:
     """
 
     name: str
-    prepare: Callable[[Sandbox], None]
-    act: Callable[[FileSystem, Sandbox], None]
+    prepare: Scene
+    act: Act
     reads_back: bool = False
     """What it writes is read again before it gets a name."""
     copies: bool = False
     """What it leaves unfinished is kept for the same command to go on with."""
     largest_write: int = 70_000
     """What one write takes, so that a payload takes several."""
+    subject: Subject = FILE
 
     def __str__(self) -> str:
         return self.name
@@ -102,7 +122,7 @@ def carry_out(
     fs: FileSystem, sandbox: Sandbox, make_plan: Callable[[Survey], Plan], *, hours: int = 0, pid: int = 1
 ) -> None:
     """Survey, plan, apply, as a command does it. Raises Unfinished unless something was planned and all of it done."""
-    host = machine(fs, hours=hours, pid=pid)
+    host = machine(fs, hours=sandbox.hours + hours, pid=pid)
     pair = sandbox.pair(fs)
     plan = make_plan(take_survey(host, pair, DEFAULT_POLICY))
     result = apply(host, pair, DEFAULT_POLICY, plan)
@@ -120,30 +140,35 @@ def foreign_file(sandbox: Sandbox, data: bytes, *, role: Role = Role.PRIMARY) ->
     sandbox.acknowledge(role, NAME, data)
 
 
-def mirror(fs: FileSystem, sandbox: Sandbox) -> None:
-    sandbox.allow(Role.MIRROR, NAME, OLD)
+def mirror(fs: FileSystem, sandbox: Sandbox, subject: Subject = FILE) -> None:
+    sandbox.allow(Role.MIRROR, subject.name, subject.old)
     carry_out(fs, sandbox, plan_mirror)
-    sandbox.acknowledge(Role.MIRROR, NAME, OLD)
+    sandbox.acknowledge(Role.MIRROR, subject.name, subject.old)
 
 
 def adopt(fs: FileSystem, sandbox: Sandbox) -> None:
     carry_out(fs, sandbox, plan_adopt)
 
 
-def repair(fs: FileSystem, sandbox: Sandbox) -> None:
-    sandbox.allow(Role.MIRROR, NAME, OLD)
+def repair(fs: FileSystem, sandbox: Sandbox, subject: Subject = FILE) -> None:
+    sandbox.allow(Role.MIRROR, subject.name, subject.old)
     carry_out(fs, sandbox, plan_repair)
-    sandbox.acknowledge(Role.MIRROR, NAME, OLD)
+    sandbox.acknowledge(Role.MIRROR, subject.name, subject.old)
 
 
 def recover(fs: FileSystem, sandbox: Sandbox) -> None:
     """`ckptdeck recover`, an hour after whatever happened."""
     with contextlib.suppress(Unfinished):  # what it may not touch it leaves, and says so
-        carry_out(fs, sandbox, plan_recover, hours=HOUR)
+        recover_all(fs, sandbox)
 
 
-def verify(fs: FileSystem, sandbox: Sandbox, role: Role = Role.PRIMARY) -> None:
-    verify_one(machine(fs), sandbox.found(fs, role), NAME)
+def recover_all(fs: FileSystem, sandbox: Sandbox) -> None:
+    """The same where there is something to do and all of it can be done."""
+    carry_out(fs, sandbox, plan_recover, hours=HOUR)
+
+
+def verify(fs: FileSystem, sandbox: Sandbox, role: Role = Role.PRIMARY, subject: Subject = FILE) -> None:
+    verify_one(machine(fs), sandbox.found(fs, role), subject.name)
 
 
 # --- the scenes
@@ -173,32 +198,45 @@ def rotten_copy_there(sandbox: Sandbox) -> None:
     verify(FileSystem(), sandbox, Role.MIRROR)
 
 
-def killed_at(sandbox: Sandbox, data: bytes, matches: Callable[[str], bool]) -> None:
-    """A replacing save that died before the first call of which `matches` says yes."""
+def killed_at(sandbox: Sandbox, prepare: Scene, act: Act, matches: Callable[[Call], bool]) -> None:
+    """`prepare`, then an `act` that died before the first of its calls of which `matches` says yes."""
     scratch = Sandbox.fresh(sandbox.base / "rehearsal")
-    if sandbox.kept[Role.PRIMARY]:
-        old_one_there(scratch)
-    calls = record_calls(lambda fs: save(fs, scratch, data, replace=True))
-    at = next(call.number for call in calls if matches(str(call)))
+    prepare(scratch)
+    calls = record_calls(lambda fs: act(fs, scratch))
+    at = next(call.number for call in calls if matches(call))
     scratch.remove()
+    prepare(sandbox)
     with contextlib.suppress(Killed):
-        save(FaultyFileSystem(Kill(at)), sandbox, data, replace=True)
+        act(FaultyFileSystem(Kill(at)), sandbox)
+
+
+def _replace_with_middle(fs: FileSystem, sandbox: Sandbox) -> None:
+    save(fs, sandbox, MIDDLE, replace=True)
+
+
+def renames(call: Call, end: str) -> bool:
+    """`call` gives something whose name ends with `end` another one."""
+    return call.name in NAMING and call.paths[0].endswith(end)
 
 
 def died_after_rename(sandbox: Sandbox) -> None:
     """The new content has the name and the old record; its own record is still announced."""
-    old_one_there(sandbox)
-    killed_at(sandbox, MIDDLE, lambda call: f"{NAME}.json.next, " in call and "rename" in call)
+    killed_at(sandbox, old_one_there, _replace_with_middle, lambda call: renames(call, f"{NAME}.json.next"))
 
 
 def died_before_rename(sandbox: Sandbox) -> None:
     """Everything is on disk and announced; only the name is missing."""
-    killed_at(sandbox, MIDDLE, lambda call: f"{NAME}.part, " in call and "rename" in call)
+    killed_at(sandbox, nothing_there, _replace_with_middle, lambda call: renames(call, f"{NAME}.part"))
 
 
 def died_while_writing(sandbox: Sandbox) -> None:
     """A part that is not whole."""
-    killed_at(sandbox, MIDDLE, lambda call: "fsync" in call and f"{NAME}.part" in call)
+    killed_at(
+        sandbox,
+        nothing_there,
+        _replace_with_middle,
+        lambda call: call.name == "fsync" and call.paths[0].endswith(f"{NAME}.part"),
+    )
 
 
 PUBLISHES = (
@@ -214,11 +252,11 @@ PLANNED = (
     Workload("mirror", old_one_there, mirror, reads_back=True, copies=True),
     Workload("mirror-candidate", unrecorded_one_there, mirror, reads_back=True, copies=True),
     Workload("repair", rotten_copy_there, repair, reads_back=True, copies=True),
-    Workload("recover-finish", died_after_rename, lambda fs, sandbox: carry_out(fs, sandbox, plan_recover, hours=HOUR)),
-    Workload("recover-name", died_before_rename, lambda fs, sandbox: carry_out(fs, sandbox, plan_recover, hours=HOUR)),
-    Workload("recover-drop", died_while_writing, lambda fs, sandbox: carry_out(fs, sandbox, plan_recover, hours=HOUR)),
+    Workload("recover-finish", died_after_rename, recover_all),
+    Workload("recover-name", died_before_rename, recover_all),
+    Workload("recover-drop", died_while_writing, recover_all),
 )
-WORKLOADS = PUBLISHES + PLANNED
+FILE_WORKLOADS = PUBLISHES + PLANNED
 
 
 def act_again(workload: Workload, sandbox: Sandbox) -> None:
@@ -227,6 +265,7 @@ def act_again(workload: Workload, sandbox: Sandbox) -> None:
     A save that had got its name after all finds it taken. A repair that had set the bad copy aside is a mirror. What
     recovery had finished is not planned again.
     """
+    sandbox.hours += 2 * HOUR
     with contextlib.suppress(Refused):
         try:
             workload.act(FileSystem(), sandbox)
@@ -235,5 +274,5 @@ def act_again(workload: Workload, sandbox: Sandbox) -> None:
                 raise
     if workload.copies:
         with contextlib.suppress(Unfinished):
-            mirror(FileSystem(), sandbox)
-        sandbox.acknowledge(Role.MIRROR, NAME, OLD)
+            mirror(FileSystem(), sandbox, workload.subject)
+        sandbox.acknowledge(Role.MIRROR, workload.subject.name, workload.subject.old)
