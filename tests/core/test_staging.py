@@ -218,12 +218,15 @@ def test_the_names_of_a_group_are_all_given_or_none(bench: Workbench) -> None:
 def test_a_child_holds_no_lock_of_it(bench: Workbench) -> None:
     tree = opened(bench)
     wait, go = os.pipe()
+    ready, running = os.pipe()
     child = os.fork()
     if child == 0:
         os.close(go)
+        os.write(running, b"1")
         os.read(wait, 1)
         os._exit(0)
     os.close(wait)
+    os.read(ready, 1)
     try:
         tree.leave()
         tree.discard()
@@ -231,7 +234,8 @@ def test_a_child_holds_no_lock_of_it(bench: Workbench) -> None:
         assert again is not None
         again.discard()
     finally:
-        os.close(go)
+        for end in (go, ready, running):
+            os.close(end)
         assert os.waitpid(child, 0)[1] == 0
 
 
