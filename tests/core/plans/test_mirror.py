@@ -321,7 +321,7 @@ def test_whatever_is_there_a_mirror_plan_is_harmless(
             assert there.state not in BAD
             assert item.target == stamps_of(there)
             assert item.details["replace"] == "true"
-            assert there.digest != source.digest
+            assert there.digest != source.digest or there.state is State.RETIRED
     assert plan.needs <= free or plan.refused is not None
     begun = [item.step for item in plan.acting if "part" in item.details]
     fresh = [item.step for item in plan.acting if "part" not in item.details]

@@ -54,6 +54,18 @@ def test_what_is_beyond_the_last_n_goes_on_both_sides_oldest_first() -> None:
     assert item_of(plan, 300, Role.MIRROR).reason == "number 3 of the last 3 whole steps"
 
 
+def test_the_primary_relies_on_nothing_that_leaves_the_mirror_in_the_same_plan() -> None:
+    """Step 300 came back to the mirror only, so the mirror lets 200 go; then 200 vouches for nothing on the primary."""
+    survey = pair(
+        [aged(100), aged(200)],
+        [aged(100), aged(200), aged(300)],
+        policy=Policy(keep_last=1),
+    )
+    plan = plan_prune(survey)
+    assert deleted(plan) == {(100, Role.MIRROR), (200, Role.MIRROR)}
+    assert item_of(plan, 100, Role.PRIMARY).guard == Guard.TOO_FEW
+
+
 def test_every_victim_carries_what_the_executor_compares() -> None:
     survey = both(100, 200, 300, 400)
     item = item_of(plan_prune(survey), 100, Role.PRIMARY)

@@ -83,7 +83,7 @@ def _count(options: Mapping[str, str], key: str) -> int | None:
 
 
 def plan_prune(survey: Survey, wish: Wish | None = None) -> Plan:
-    """Deletes what the retention does not keep. Oldest first; of one step the primary's copy first.
+    """Deletes what the retention does not keep. Oldest first; of one step the mirror's copy first.
 
     A plan that takes more than half of what is on a side carries `count`, which has to be confirmed.
     """
@@ -125,22 +125,40 @@ class Retention:
         self.kept = keep_set(survey)
         self._survivors = {role: _survivors(survey, role) for role in Role}
         self._earlier = {side.role: _written_before(survey, side.role) for side in survey.sides}
+        self._of_mirror = self._judge_mirror()
+        # What leaves the mirror now is nothing that the primary may rely on in the same plan.
+        self._survivors[Role.PRIMARY] = [row for row in self._survivors[Role.PRIMARY] if not self._leaves_mirror(row)]
 
     def judge(self, row: Step) -> Iterator[PlanItem]:
         """One item for each side on which the row has a copy."""
-        for side in self.survey.sides:
-            copy = row.on(side.role)
-            if copy is None or copy.state in NOT_THERE:
-                continue
-            if row.name in self.kept:
-                yield stays(copy, side.role, self.kept[row.name])
-                continue
-            refusal = self._may_not_go(row, copy, side)
-            if refusal is not None:
-                yield stopped(copy, side.role, refusal)
-            else:
-                reason = self._why_it_goes(row, copy, side.role)
-                yield does(Act.DELETE, side.role, copy, reason, {})
+        on_primary = self._judge_copy(row, self.survey.primary)
+        if on_primary is not None:
+            yield on_primary
+        on_mirror = self._of_mirror.get(row.name)
+        if on_mirror is not None:
+            yield on_mirror
+
+    def _judge_mirror(self) -> dict[str, PlanItem]:
+        mirror = self.survey.mirror
+        if mirror is None:
+            return {}
+        items = ((row.name, self._judge_copy(row, mirror)) for row in self.survey.steps)
+        return {name: item for name, item in items if item is not None}
+
+    def _leaves_mirror(self, row: Step) -> bool:
+        item = self._of_mirror.get(row.name)
+        return item is not None and item.act is Act.DELETE
+
+    def _judge_copy(self, row: Step, side: Side) -> PlanItem | None:
+        copy = row.on(side.role)
+        if copy is None or copy.state in NOT_THERE:
+            return None
+        if row.name in self.kept:
+            return stays(copy, side.role, self.kept[row.name])
+        refusal = self._may_not_go(row, copy, side)
+        if refusal is not None:
+            return stopped(copy, side.role, refusal)
+        return does(Act.DELETE, side.role, copy, self._why_it_goes(row, copy, side.role), {})
 
     def _may_not_go(self, row: Step, copy: Checkpoint, side: Side) -> Refusal | None:
         if side.role.value not in self.survey.policy.prune_sides:
