@@ -267,6 +267,16 @@ def test_far_from_agreeing_siblings_is_suspect_with_both_sizes() -> None:
     assert all(judged(one, stray, *siblings).state is State.UNRECORDED for one in siblings[:1])
 
 
+def test_what_was_just_begun_is_not_held_against_its_siblings() -> None:
+    """The first file of a directory that a trainer is filling."""
+    siblings = [sighting(f"step_{n:04d}.pt", n, identity=identity(SEED + n)) for n in range(10, 60, 10)]
+    young = judged(sighting("step_0810.pt", identity=identity(LEFT, age=20)), *siblings)
+    assert young.state is State.UNRECORDED
+    assert "it may still be written" in young.reason
+    unknown = judged(sighting("step_0810.pt", identity=identity(LEFT, mtime_ns=0)), *siblings)
+    assert unknown.state is State.SUSPECT
+
+
 def test_siblings_that_disagree_or_are_too_few_say_nothing() -> None:
     varied = [sighting(f"step_{n:04d}.pt", n, identity=identity(n * GB)) for n in range(1, 9)]
     assert judged(sighting(identity=identity(LEFT)), *varied).state is State.UNRECORDED

@@ -88,7 +88,8 @@ class _Side:
         return self._judge_right_size(sighting, identity, record)
 
     def doubt_strays(self, there: list[Checkpoint]) -> list[Checkpoint]:
-        """Of what neither a record nor its own format vouches for, those far from their siblings' size are suspect."""
+        """Of what neither a record nor its own format vouches for, those far from their siblings' size are suspect, once
+        they are old enough to have been finished."""
         if not any(checkpoint.state is State.UNRECORDED for checkpoint in there):
             return there
         siblings = Siblings(
@@ -96,7 +97,12 @@ class _Side:
             for c in there
             if c.state in (State.VERIFIED, State.SIZE_ONLY, State.STRUCTURE_OK, State.UNRECORDED)
         )
-        return [_doubted(c, siblings) if c.state is State.UNRECORDED else c for c in there]
+        return [_doubted(c, siblings) if c.state is State.UNRECORDED and not self._is_young(c) else c for c in there]
+
+    def _is_young(self, checkpoint: Checkpoint) -> bool:
+        identity = checkpoint.sighting.identity
+        age = None if identity is None else known_age(identity.mtime_ns, self.now)
+        return age is not None and age < self.policy.min_age
 
     def _judge_unrecorded(self, sighting: Sighting, identity: Identity) -> Checkpoint:
         receipt = sighting.receipt
