@@ -92,7 +92,8 @@ def _finish_directory(
     staged = _read(host, tree.unit, volume, target, effort)
     if staged is None or staged.digest != announced.digest:
         return _set_aside(host, target, manifest, volume, tree, announced, "it does not hold the announced bytes")
-    if named is not None and named.digest != announced.replaces:
+    taken = is_there(host.fs, final.path) if named is None else named.digest != announced.replaces
+    if taken:
         return _set_aside(host, target, manifest, volume, tree, announced, "its name is taken by something else")
     tree.give_name(host, volume, final.path, replace=named is not None)
     fsync_directory(host.fs, target.root, volume)

@@ -51,6 +51,8 @@ def quarantine(
     `with_record` takes its record along, so that it is not missed afterwards and can be put back as it was.
     """
     entry = new_id(host, unit.name)
+    while is_there(host.fs, checkpoint_set.control_path("quarantine", entry)):
+        entry += "x"  # two of one name at one time, or a clock that was set back
     aside = checkpoint_set.control_path("quarantine", entry)
     if unit.kind is Kind.GROUP:
         size = _move_members(host, volume, unit, aside)
