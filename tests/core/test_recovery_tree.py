@@ -35,13 +35,12 @@ GROUP = {
 def members(files: Files, base: Path) -> tuple[RecordMember, ...]:
     """As a record keeps them."""
     root = fill(base / f"measured-{len(list(base.iterdir()))}", files)
-    found = tuple(
+    return tuple(
         RecordMember(m.path, m.size, digest_of((root / m.path).read_bytes()))
         if m.kind is MemberKind.FILE
         else record_of_link(m)
         for m in seen(root).members
     )
-    return found
 
 
 def announced(
