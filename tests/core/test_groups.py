@@ -7,7 +7,7 @@ import os
 
 import pytest
 
-from ckptdeck.core.groups import Group, find_groups, kinds_of_parts
+from ckptdeck.core.groups import Group, find_groups
 from ckptdeck.core.naming import read_name
 from ckptdeck.core.policy import DEFAULT_POLICY, Policy
 from ckptdeck.core.sighting import Record, RecordMember
@@ -240,11 +240,3 @@ def test_a_recorded_group_whose_name_something_else_took_is_none_any_more() -> N
     """The record then stands against what has the name, and that says so."""
     record = recorded("step_100", "odd", "optim_100.pt")
     assert grouped("odd", "optim_100.pt", records=(record,), listed=("step_100",)) == {}
-
-
-# --- kinds
-
-
-def test_paths_that_differ_in_numbers_are_of_one_kind() -> None:
-    paths = ["mp_rank_00_model_states.pt", "mp_rank_01_model_states.pt", "sub/0.pt", "sub/1.pt", "latest"]
-    assert kinds_of_parts(paths) == {"mp_rank_#_model_states.pt": 2, "sub/#.pt": 2, "latest": 1}

@@ -8,7 +8,7 @@ left to tell them apart once the words for parts of a training state, ranks and 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -90,15 +90,6 @@ def find_groups(
     groups = [_group(name, parts, readings, records[name].step) for name, parts in members.items()]
     groups += [_group(_name_for(key, taken), formed[key], readings) for key in sorted(formed)]
     return tuple(groups)
-
-
-def kinds_of_parts(paths: Iterable[str]) -> dict[str, int]:
-    """How often each kind of file is there: paths that differ only in their numbers are of one kind."""
-    counts: dict[str, int] = {}
-    for path in paths:
-        kind = sibling_key(path)
-        counts[kind] = counts.get(kind, 0) + 1
-    return counts
 
 
 def _recorded(

@@ -15,7 +15,7 @@ from ckptdeck.core.comparison import Difference, compare_members, unread, writte
 from ckptdeck.core.naming import FOREIGN_FAMILY, order_key
 from ckptdeck.core.policy import Policy
 from ckptdeck.core.safe_text import visible
-from ckptdeck.core.siblings import Siblings
+from ckptdeck.core.siblings import Company, Siblings
 from ckptdeck.core.sighting import Checkpoint, Identity, Inventory, Receipt, Record, Sighting, StructureFinding
 from ckptdeck.core.standing import digests_marked_bad, receipt_counts, record_in_force
 from ckptdeck.core.states import Evidence, Kind, Origin, Role, State, Structure
@@ -88,16 +88,27 @@ class _Side:
         return self._judge_right_size(sighting, identity, record)
 
     def doubt_strays(self, there: list[Checkpoint]) -> list[Checkpoint]:
-        """Of what neither a record nor its own format vouches for, those far from their siblings' size are suspect, once
-        they are old enough to have been finished."""
+        """Of what no record vouches for, what lacks files that its siblings have, and what neither record nor format
+        vouches for and is far from its siblings' size; each once it is old enough to have been finished."""
+        sound = [c for c in there if c.state in _SOUND]
+        if any(_stands_by_its_siblings(c) for c in sound):
+            company = Company(c.sighting for c in sound if c.sighting.kind is not Kind.FILE and not self._is_young(c))
+            there = [self._less_than_company(c, company) if _stands_by_its_siblings(c) else c for c in there]
         if not any(checkpoint.state is State.UNRECORDED for checkpoint in there):
             return there
-        siblings = Siblings(
-            c.sighting
-            for c in there
-            if c.state in (State.VERIFIED, State.SIZE_ONLY, State.STRUCTURE_OK, State.UNRECORDED)
-        )
+        siblings = Siblings(c.sighting for c in sound)
         return [_doubted(c, siblings) if c.state is State.UNRECORDED and not self._is_young(c) else c for c in there]
+
+    def _less_than_company(self, checkpoint: Checkpoint, company: Company) -> Checkpoint:
+        sighting, identity = checkpoint.sighting, checkpoint.sighting.identity
+        lack = company.lacking(sighting)
+        if lack is None or identity is None:
+            return checkpoint
+        if lack.all_of_a_kind and sighting.kind is Kind.GROUP:
+            return self._lacking(sighting, identity, lack.text)
+        if self._is_young(checkpoint):
+            return checkpoint
+        return replace(checkpoint, state=State.SUSPECT, reason=lack.text)
 
     def _is_young(self, checkpoint: Checkpoint) -> bool:
         identity = checkpoint.sighting.identity
@@ -216,6 +227,8 @@ _STATE_OF_STRUCTURE = {
     Structure.BROKEN: State.CORRUPT,
     Structure.SUSPECT: State.SUSPECT,
 }
+_SOUND = frozenset({State.VERIFIED, State.SIZE_ONLY, State.STRUCTURE_OK, State.UNRECORDED})
+"""What siblings are held against."""
 _PROVEN_BAD = frozenset({Structure.CUT, Structure.BROKEN, Structure.INCOMPLETE})
 _EVIDENCE = {
     Evidence.DEVICE: "read from the device",
@@ -267,6 +280,15 @@ def _structure_text(finding: StructureFinding) -> str:
 
 def _origin(record: Record) -> str:
     return f"{moment_text(record.recorded_at)} ({record.origin})"
+
+
+def _stands_by_its_siblings(checkpoint: Checkpoint) -> bool:
+    """Several files without a record, whose own format does not say either that they are all of a group."""
+    sighting = checkpoint.sighting
+    if sighting.kind is Kind.FILE or sighting.record is not None:
+        return False
+    told = checkpoint.state is State.STRUCTURE_OK and sighting.kind is Kind.DIRECTORY
+    return checkpoint.state is State.UNRECORDED or told
 
 
 def _doubted(checkpoint: Checkpoint, siblings: Siblings) -> Checkpoint:
