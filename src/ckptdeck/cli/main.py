@@ -53,6 +53,7 @@ COMMANDS = {
     "unmark-bad": Command("unmark_bad", "take that back", "NAME"),
     "rollback": Command("rollback", "go back to a step: later ones are set aside", "[PRIMARY] [MIRROR] STEP"),
     "export": Command("export", "the manifest as an `xxhsum --check` file"),
+    "watch": Command("watch", "follow both sides without a screen, act by policy"),
     "config": Command("config", "what is in force, and from where"),
     "console": Command("console", "the console (also: `ckptdeck DIR [DIR]`)"),
     "demo": Command("demo", "the console on a made-up live scene", ""),

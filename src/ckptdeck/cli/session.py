@@ -106,21 +106,20 @@ def open_session(
 def require_changeable(pair: Pair, command: str) -> None:
     """Raises unless both sides are sets that may be changed: initialised, mounted, and the ones expected."""
     for checkpoint_set in pair.sets:
-        _require_changeable(checkpoint_set, pair, command)
+        require_initialised(checkpoint_set, pair, command)
+        if checkpoint_set.condition is not Condition.OK:
+            raise from_condition(checkpoint_set, "Nothing was changed on either side")
 
 
-def _require_changeable(checkpoint_set: CheckpointSet, pair: Pair, command: str) -> None:
-    match checkpoint_set.condition:
-        case Condition.OK:
-            return
-        case Condition.UNINITIALISED:
-            raise Refused(
-                f"The {checkpoint_set.role} {visible(checkpoint_set.root)} has no control directory",
-                guard="uninitialised",
-                why=f"`ckptdeck {command}` keeps its records there; look-only commands and --dry-run work without",
-                next_step=f"Run `ckptdeck init {_directories(pair)}` once",
-            )
-    raise from_condition(checkpoint_set, "Nothing was changed on either side")
+def require_initialised(checkpoint_set: CheckpointSet, pair: Pair, command: str) -> None:
+    """Raises when there is no control directory; what else may be wrong with the side is not asked."""
+    if checkpoint_set.condition is Condition.UNINITIALISED:
+        raise Refused(
+            f"The {checkpoint_set.role} {visible(checkpoint_set.root)} has no control directory",
+            guard="uninitialised",
+            why=f"`ckptdeck {command}` keeps its records there; look-only commands and --dry-run work without",
+            next_step=f"Run `ckptdeck init {_directories(pair)}` once",
+        )
 
 
 def _directories(pair: Pair) -> str:

@@ -32,6 +32,7 @@ class Terminal:
         self.stdin = sys.stdin if stdin is None else stdin
         self.stdout = sys.stdout if stdout is None else stdout
         self.stderr = sys.stderr if stderr is None else stderr
+        self._backlog = False
         self._colour_wanted = not environ.get("NO_COLOR") and environ.get("TERM") != "dumb"
 
     @property
@@ -75,11 +76,29 @@ class Terminal:
         if self.as_json:
             self._write(self.stdout, json.dumps(document, indent=2) + "\n")
 
+    def keep_saying(self, line: str) -> None:
+        """One line of an answer that has no end, also with --json. A disk too full for it now may have room later: what
+        could not be handed over is tried again with the next line, as far as a buffer holds it."""
+        encoding = self.stdout.encoding or "utf-8"
+        try:
+            self.stdout.write(line.encode(encoding, "backslashreplace").decode(encoding) + "\n")
+            self.stdout.flush()
+        except BrokenPipeError:
+            self._reader_left()
+        except OSError:
+            self._backlog = True
+        else:
+            self._backlog = False
+
     def flush(self) -> None:
         """Hands over what is still buffered; the last thing a command does."""
         try:
             self.stdout.flush()
         except BrokenPipeError:
+            self._reader_left()
+        except OSError:
+            if not self._backlog:
+                raise
             self._reader_left()
 
     # --- stderr

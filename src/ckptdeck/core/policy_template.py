@@ -51,8 +51,9 @@ POLICY_TEMPLATE = r"""# Policy of this pair of checkpoint sets. Everything is at
 # How often both sides are looked at. 0.5s or more.
 # poll = "2s"
 
-# A command to run when something goes wrong.
-# notify = "notify-send ckptdeck"
+# A command that `ckptdeck watch` runs with `sh -c` when something goes wrong, once for each trouble. What it is stands
+# in $CKPTDECK_TROUBLE, a sentence a line; $CKPTDECK_PRIMARY and $CKPTDECK_MIRROR are the directories.
+# notify = 'notify-send ckptdeck "$CKPTDECK_TROUBLE"'
 
 [run]
 # How the run is started again; {path} becomes the checkpoint to resume from, quoted for the shell.

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 from ckptdeck.core.checkpoint_set import POLICY
 from ckptdeck.core.errors import UsageError, describe_os_error
@@ -44,3 +45,20 @@ def read_policy(fs: FileSystem, control: str | None) -> PolicyInForce:
     except UnicodeDecodeError as error:
         raise UsageError(f"{visible(path)} is not UTF-8 text: {error}", next_step="Correct the file") from error
     return PolicyInForce(parse_policy(text, path), path)
+
+
+def read_policy_to_obey(fs: FileSystem, control: str | None, complain: Callable[[str], None]) -> Policy:
+    """The policy for somebody who runs its commands unattended. Raises as `read_policy` does.
+
+    `notify` is left out when the file belongs neither to this user nor to root: its owner could run anything as us.
+    """
+    found = read_policy(fs, control)
+    if found.path is None or found.policy.notify is None:
+        return found.policy
+    owner = fs.lstat(found.path).st_uid
+    if owner in (os.geteuid(), 0):
+        return found.policy
+    complain(
+        f"notify is not run: {visible(found.path)} belongs to user {owner}, who could run anything as you that way"
+    )
+    return replace(found.policy, notify=None)
