@@ -62,8 +62,7 @@ def decode_record(data: bytes) -> Record:
     if not members or sum(member.size for member in members) != document.get("size"):
         raise ValueError("its members do not add up to its size")
     kind = Kind(_typed(document, "kind", str))
-    if [member.path for member in members] != [""] if kind is Kind.FILE else not all(m.path for m in members):
-        raise ValueError(f"its members are not those of a {kind}")
+    _require_members_of(kind, members)
     algorithm = _typed(document, "algorithm", str)
     if algorithm != "xxh3_128":
         raise ValueError(f"algorithm {algorithm!r} is not known to this program")
@@ -85,6 +84,21 @@ def decode_record(data: bytes) -> Record:
         replaces=_optional(document, "replaces", str),
         algorithm=algorithm,
     )
+
+
+def _require_members_of(kind: Kind, members: tuple[RecordMember, ...]) -> None:
+    """Acting on a record moves and removes what its members name: nothing else may be among them."""
+    paths = [member.path for member in members]
+    files = all(member.kind is MemberKind.FILE for member in members)
+    match kind:
+        case Kind.FILE:
+            fits = paths == [""] and files
+        case Kind.DIRECTORY:
+            fits = all(paths)
+        case Kind.GROUP:
+            fits = all(path and "/" not in path for path in paths) and files
+    if not fits or len(set(paths)) != len(paths):
+        raise ValueError(f"its members are not those of a {kind}")
 
 
 def _encode_member(member: RecordMember) -> dict[str, Any]:
