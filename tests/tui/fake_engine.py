@@ -43,7 +43,7 @@ class FakeEngine:
         self.asked.append(("rescan",))
 
     def plan(self, action: str, names: Sequence[str] = (), **options: str) -> Plan:
-        self.asked.append((action, tuple(names)))
+        self.asked.append((action, tuple(names), options) if options else (action, tuple(names)))
         if self.refusal is not None:
             raise self.refusal
         return self.plans.get(action) or plan_of(action, *names)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from typing import Any
 
 from ckptdeck.core.errors import VolumeSuspect
 from ckptdeck.core.plans.plan import Plan, Refusal
-from ckptdeck.core.states import FlightState
 from tests.tui import scenes
 from tests.tui.console import HandClock, open_console
 
@@ -15,10 +14,13 @@ STEP = scenes.name_of
 
 async def test_locked_refuses_with_a_reason() -> None:
     async with open_console() as console:
-        await console.press("j", "m", "M", "r", "R")
-        assert console.engine.asked == []
-        for label in ("Mirror", "Repair", "Recover"):
+        for key, label in {
+            "m": "Mirror", "M": "Mirror all", "r": "Repair", "e": "Restore", "P": "Prune", "X": "Quarantine",
+            "Z": "Roll back", "B": "Mark bad", "N": "Not bad",
+        }.items():  # fmt: skip
+            await console.press("j", key)
             assert f"LOCKED, look only: {label} would change files. Press U to unlock" in console.said
+        assert console.engine.asked == []
 
 
 async def test_unlocking_shows_and_locks_again() -> None:
@@ -32,7 +34,11 @@ async def test_unlocking_shows_and_locks_again() -> None:
 
 async def test_every_action_is_reviewed_and_y_confirms() -> None:
     chosen = (STEP(2500),)
-    cases = {"m": ("mirror", chosen), "M": ("mirror", ()), "r": ("repair", chosen), "R": ("recover", ())}
+    cases: dict[str, tuple[Any, ...]] = {
+        "m": ("mirror", chosen), "M": ("mirror", ()), "r": ("repair", chosen), "e": ("restore", chosen),
+        "P": ("prune", ()), "X": ("quarantine", chosen), "B": ("mark-bad", chosen), "N": ("unmark-bad", chosen),
+        "Z": ("rollback", (), {"step": "2500"}),
+    }  # fmt: skip
     async with open_console(start_locked=False) as console:
         await console.press("j")
         for done, (key, asked) in enumerate(cases.items()):
@@ -120,10 +126,10 @@ async def test_a_long_plan_says_how_much_waits_below_and_scrolls() -> None:
 
 
 async def test_a_refused_plan_can_only_be_closed() -> None:
-    refused = Plan("recover", scenes.mirror_plan().items, refused=Refusal("other-side", "The mirror cannot be read."))
+    refused = Plan("prune", scenes.mirror_plan().items, refused=Refusal("other-side", "The mirror cannot be read."))
     async with open_console(start_locked=False) as console:
-        console.engine.plans["recover"] = refused
-        await console.press("R")
+        console.engine.plans["prune"] = refused
+        await console.press("P")
         assert "REFUSED  The mirror cannot be read." in console.text
         assert "Do it" not in console.text
         await console.press("y")
@@ -170,22 +176,13 @@ async def test_the_action_is_meant_for_the_row_under_the_cursor_when_the_key_was
 async def test_read_only_has_no_actions_at_all() -> None:
     async with open_console(scenes.day_one(), read_only=True) as console:
         assert "READ-ONLY" in console.text
-        for label in ("Mirror", "Adopt", "Recover", "Unlock"):
+        for label in ("Mirror", "Adopt", "Prune", "Quarantine", "Unlock"):
             assert label not in console.text.splitlines()[-1]
-        await console.press("m", "M", "A", "r", "R", "U", "question_mark")
+        await console.press(*"mMAreUPXZBN", "R", *"RmXe", "escape", "Q", *"bPE", "escape", "question_mark")
         assert console.engine.asked == []
         assert "Copy the chosen" not in console.text
         await console.press("escape", "V")
         assert console.engine.asked[0][0] == "verify"
-
-
-async def test_interrupted_work_is_offered_first() -> None:
-    stale = scenes.part(2550, 1_000_000, state=FlightState.STALE, ours=True, writer=None)
-    seen = scenes.survey()
-    primary = replace(seen.primary, inventory=replace(seen.primary.inventory, in_flight=(stale,)))
-    async with open_console(scenes.first_look()) as console:
-        await console.update(survey=replace(seen, primary=primary))
-        assert "R shows what can be finished" in console.said
 
 
 async def test_the_palette_finds_actions_of_the_registry() -> None:

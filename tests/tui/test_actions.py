@@ -4,21 +4,30 @@ from collections import Counter
 
 import pytest
 
+from ckptdeck.monitor.core_calls import PLANNERS
 from ckptdeck.tui.actions import REGISTRY, Place, offered, refused
 from ckptdeck.tui.app import ConsoleApp
 from ckptdeck.tui.screens.in_flight import InFlightScreen
 from ckptdeck.tui.screens.jobs import JobsScreen
 from ckptdeck.tui.screens.overview import Overview
+from ckptdeck.tui.screens.quarantine import QuarantineScreen
+from ckptdeck.tui.screens.recovery import RecoveryScreen
 from ckptdeck.tui.view_model.keys import footer_line, help_lines
 from ckptdeck.tui.view_model.line import text_of, width_of
 from ckptdeck.tui.view_model.view import Lock
 from ckptdeck.tui.widgets.keyed_list import KeyedList
 
-SCREENS = (Place.OVERVIEW, Place.IN_FLIGHT, Place.JOBS)
+SCREENS = (Place.OVERVIEW, Place.IN_FLIGHT, Place.JOBS, Place.QUARANTINE, Place.RECOVERY)
+CHANGING = {
+    "mirror", "mirror_kept", "repair", "restore", "prune", "quarantine", "rollback", "mark_bad", "unmark_bad",
+    "recover", "put_back", "purge", "purge_all",
+}  # fmt: skip
 HANDLERS = {
     Place.OVERVIEW: Overview,
     Place.IN_FLIGHT: InFlightScreen,
     Place.JOBS: JobsScreen,
+    Place.QUARANTINE: QuarantineScreen,
+    Place.RECOVERY: RecoveryScreen,
     Place.LIST: KeyedList,
     Place.EVERYWHERE: ConsoleApp,
 }
@@ -65,10 +74,22 @@ def test_more_room_never_takes_a_key_away() -> None:
 def test_what_changes_files_is_refused_while_locked_and_gone_when_read_only() -> None:
     free = {action.id for action in REGISTRY if not refused(action, Lock.LOCKED)}
     assert {"verify", "filter", "help", "adopt", "unlock"} <= free
-    assert free.isdisjoint({"mirror", "mirror_kept", "repair", "recover"})
-    left = {action.id for action in offered(Place.OVERVIEW, Lock.READ_ONLY)}
-    assert left.isdisjoint({"mirror", "mirror_kept", "repair", "recover", "adopt", "unlock"})
+    assert free.isdisjoint(CHANGING)
+    left = {action.id for place in SCREENS for action in offered(place, Lock.READ_ONLY)}
+    assert left.isdisjoint(CHANGING | {"adopt", "unlock"})
+    assert {"recovery", "quarantined"} <= left
     assert not any(refused(action, Lock.UNLOCKED) for action in REGISTRY)
+
+
+def test_every_plan_of_the_registry_is_one_of_the_engine() -> None:
+    assert {action.plan for action in REGISTRY if action.plan} == set(PLANNERS) - {"start"}
+    assert all(action.changes for action in REGISTRY if action.plan)
+
+
+@pytest.mark.parametrize("place", SCREENS)
+def test_no_two_hints_of_a_screen_have_one_rank(place: Place) -> None:
+    ranks = Counter(action.rank for action in offered(place, Lock.UNLOCKED) if action.rank)
+    assert [rank for rank, number in ranks.items() if number > 1] == []
 
 
 def test_help_names_every_action_of_the_screen() -> None:

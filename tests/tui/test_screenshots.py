@@ -17,7 +17,7 @@ import pytest
 
 from ckptdeck.monitor.snapshot import Snapshot
 from ckptdeck.monitor.view_state import ViewState
-from tests.tui import scenes
+from tests.tui import aftermath, scenes
 from tests.tui.console import open_console
 
 TEXTS = Path(__file__).parent / "snapshots"
@@ -35,11 +35,14 @@ class Picture:
 
 ALL = {
     "overview": Picture(scenes.busy_snapshot, (80, 24), ("j", "j", "j")),
-    "overview-wide": Picture(scenes.busy_snapshot, (160, 34), ("G", "k", "k", "k", "k")),
+    "overview-wide": Picture(scenes.busy_snapshot, (160, 38), ("G", "k", "k", "k", "k")),
     "day-one": Picture(scenes.day_one, (80, 24), theme="light"),
     "plan-review": Picture(scenes.snapshot, (100, 28), ("M",), locked=False),
     "jobs": Picture(scenes.busy_snapshot, (100, 24), ("J", "j", "j"), theme="colour-safe"),
     "in-flight": Picture(scenes.snapshot, (80, 20), ("i",)),
+    "prune-review": Picture(aftermath.kept_everything, (100, 28), ("P", "6"), locked=False),
+    "quarantine": Picture(aftermath.with_quarantine, (80, 20), ("Q",), locked=False),
+    "recovery": Picture(aftermath.after_reboot, (100, 24), ("R",), locked=False),
     "small": Picture(scenes.busy_snapshot, (40, 12)),
 }
 
@@ -52,6 +55,7 @@ async def test_the_console_looks_like_its_pictures(name: str) -> None:
         picture.scene(), picture.size, view_state=view_state, start_locked=picture.locked
     ) as console:
         console.engine.plans["mirror"] = scenes.mirror_plan()
+        console.engine.plans["prune"] = aftermath.prune_plan()
         await console.press(*picture.keys)
         shown, drawn = console.text + "\n", console.app.export_screenshot()
     text, svg = TEXTS / f"{name}.txt", PICTURES / f"{name}.svg"

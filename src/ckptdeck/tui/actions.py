@@ -14,6 +14,8 @@ class Place(StrEnum):
     OVERVIEW = "Overview"
     IN_FLIGHT = "In flight"
     JOBS = "Jobs"
+    QUARANTINE = "Quarantine"
+    RECOVERY = "Recovery"
     LIST = "In every list"
     EVERYWHERE = "Everywhere"
 
@@ -36,55 +38,107 @@ class Action:
     """It leads to changed files: gone when read-only, refused with a reason while locked."""
     opens_lock: bool = False
     """Works while locked, because its review is the way to unlock."""
+    plan: str = ""
+    """What the engine calls the plan it leads to."""
 
 
 _HERE = (Place.OVERVIEW,)
+_ROWS = (Place.OVERVIEW, Place.RECOVERY)
+"""Where rows are checkpoints."""
 _LISTS = (Place.LIST,)
+_SCREENS = (Place.IN_FLIGHT, Place.JOBS, Place.QUARANTINE, Place.RECOVERY)
 
 REGISTRY: tuple[Action, ...] = (
     Action(
+        "recover", ("R",), "R", "Recover", "Carry out the plan above: finish what can be, clear what cannot",
+        (Place.RECOVERY,), rank=4, changes=True, plan="recover",
+    ),
+    Action(
         "mirror", ("m",), "m", "Mirror",
         "Copy the chosen checkpoints, or the one under the cursor, to the mirror; proven in the act",
-        _HERE, rank=4, changes=True,
+        _ROWS, rank=5, changes=True, plan="mirror",
     ),
     Action(
         "mirror_kept", ("M",), "M", "Mirror all", "Copy everything the retention keeps and the mirror lacks",
-        _HERE, rank=11, changes=True,
+        _HERE, rank=14, changes=True, plan="mirror",
     ),
     Action(
         "adopt", ("A",), "A", "Adopt",
         "Write records for checkpoints that have none; on a fresh pair: set up, record and mirror everything",
-        _HERE, rank=5, changes=True, opens_lock=True,
+        _ROWS, rank=6, changes=True, opens_lock=True, plan="adopt",
     ),
     Action(
-        "verify", ("V",), "V", "Verify", "Hash the chosen checkpoints, or the one under the cursor, on both sides",
-        _HERE, rank=6,
+        "prune", ("P",), "P", "Prune", "Delete what the retention does not keep, on both sides, guarded and reviewed",
+        _HERE, rank=7, changes=True, plan="prune",
     ),
+    Action(
+        "quarantine", ("X",), "X", "Quarantine",
+        "Set bad copies of the chosen checkpoints aside, on the side where they are bad; frees nothing",
+        (*_ROWS, Place.IN_FLIGHT), rank=9, changes=True, plan="quarantine",
+    ),
+    Action("verify", ("V",), "V", "Verify", "Hash the chosen checkpoints, or the one under the cursor", _ROWS, rank=11),
     Action(
         "repair", ("r",), "r", "Repair", "Replace the bad side from the whole one; the bad copy is set aside",
-        _HERE, rank=9, changes=True,
+        _ROWS, rank=12, changes=True, plan="repair",
     ),
     Action(
-        "recover", ("R",), "R", "Recover", "After a crash: what can be finished, what is a leftover, where to resume",
-        _HERE, rank=7, changes=True,
+        "restore", ("e",), "e", "Restore",
+        "Copy the chosen checkpoints, or the one under the cursor, from the mirror back to the primary",
+        _ROWS, rank=13, changes=True, plan="restore",
+    ),
+    Action(
+        "recovery", ("R",), "R", "Recovery", "After a crash: where to resume, what can be finished, what is a leftover",
+        (Place.OVERVIEW, Place.IN_FLIGHT), rank=8,
+    ),
+    Action(
+        "put_back", ("b",), "b", "Put back", "Give what is under the cursor its name again, if that is free",
+        (Place.QUARANTINE,), rank=4, changes=True, plan="restore",
+    ),
+    Action(
+        "purge", ("P",), "P", "Purge", "Delete what is under the cursor for good; only that frees its bytes",
+        (Place.QUARANTINE,), rank=5, changes=True, plan="purge",
+    ),
+    Action(
+        "purge_all", ("E",), "E", "Purge all", "Empty the quarantine of both sides for good",
+        (Place.QUARANTINE,), rank=6, changes=True, plan="purge",
     ),
     Action(
         "unlock", ("U",), "U", "Unlock", "Allow actions that change files, or lock them again",
         (Place.EVERYWHERE,), rank=3, changes=True, opens_lock=True,
     ),
-    Action("filter", ("slash",), "/", "Filter", "Show rows that hold every word; a leading - inverts", _HERE, rank=8),
+    Action("filter", ("slash",), "/", "Filter", "Show rows that hold every word; a leading - inverts", _HERE, rank=10),
     Action(
         "problems", ("exclamation_mark",), "!", "Problems", "Only what wants a person, and all trouble in words",
-        _HERE, rank=10,
+        _HERE, rank=15,
     ),
-    Action("in_flight", ("i",), "i", "In flight", "What is being written, and leftover parts", _HERE, rank=13),
-    Action("jobs", ("J",), "J", "Jobs", "Running and finished work", (Place.OVERVIEW, Place.IN_FLIGHT), rank=12),
-    Action("order", ("o",), "o", "Order", "Sort rows: newest, oldest, worst, largest", _HERE, rank=14),
+    Action("in_flight", ("i",), "i", "In flight", "What is being written, and leftover parts", _HERE, rank=18),
     Action(
-        "choose", ("space",), "space", "Choose", "Choose the row under the cursor, or let it go", _HERE, rank=15
+        "quarantined", ("Q",), "Q", "In quarantine", "What is in quarantine: put it back or purge it",
+        (Place.OVERVIEW, Place.RECOVERY), rank=16,
+    ),
+    Action(
+        "jobs", ("J",), "J", "Jobs", "Running and finished work",
+        (Place.OVERVIEW, Place.IN_FLIGHT, Place.QUARANTINE, Place.RECOVERY), rank=17,
+    ),
+    Action("order", ("o",), "o", "Order", "Sort rows: newest, oldest, worst, largest", _HERE, rank=19),
+    Action(
+        "choose", ("space",), "space", "Choose", "Choose the row under the cursor, or let it go", _HERE, rank=20
     ),
     Action("choose_all", ("asterisk",), "*", "Choose all", "Choose every row shown, or let all go", _HERE),
-    Action("copy_resume", ("c",), "c", "Copy resume", "Copy the resume command, or the path to resume from", _HERE),
+    Action(
+        "rollback", ("Z",), "Z", "Roll back",
+        "Go back to the step under the cursor: later steps are set aside on both sides, nothing is deleted",
+        _HERE, rank=21, changes=True, plan="rollback",
+    ),
+    Action(
+        "mark_bad", ("B",), "B", "Mark bad", "Declare the recorded content bad, and every copy of it",
+        _HERE, changes=True, plan="mark-bad",
+    ),
+    Action(
+        "unmark_bad", ("N",), "N", "Not bad", "Take the mark back: the hash decides again",
+        _HERE, changes=True, plan="unmark-bad",
+    ),
+    Action("copy_resume", ("c",), "c", "Copy resume", "Copy the resume command, or the path to resume from", _ROWS),
     Action("copy_path", ("C",), "C", "Copy path", "Copy the path of the checkpoint under the cursor", _HERE),
     Action("clear", ("escape",), "esc", "Clear", "Let go of the filter, the problems view and the chosen rows", _HERE),
     Action("pause", ("p",), "p", "Pause", "Pause the job under the cursor, or let it go on", (Place.JOBS,), rank=4),
@@ -98,10 +152,10 @@ REGISTRY: tuple[Action, ...] = (
     Action("last", ("G", "end"), "G end", "Last", "To the last row", _LISTS),
     Action("rescan", ("f5",), "f5", "Look again", "Look at both sides again now", (Place.EVERYWHERE,)),
     Action("theme", ("T",), "T", "Theme", "Next theme: dark, light, colour-safe", (Place.EVERYWHERE,)),
-    Action("palette", ("colon",), ": ctrl+p", "Palette", "Find any action by its name", (Place.EVERYWHERE,), rank=16),
+    Action("palette", ("colon",), ": ctrl+p", "Palette", "Find any action by its name", (Place.EVERYWHERE,), rank=22),
     Action("help", ("question_mark",), "?", "Help", "This page", (Place.EVERYWHERE,), rank=1),
     Action("leave", ("q",), "q", "Quit", "Leave; asks when jobs are running", _HERE, rank=2),
-    Action("back", ("q", "escape"), "q esc", "Back", "Back to the overview", (Place.IN_FLIGHT, Place.JOBS), rank=2),
+    Action("back", ("q", "escape"), "q esc", "Back", "Back to the overview", _SCREENS, rank=2),
 )  # fmt: skip
 
 BY_ID = {action.id: action for action in REGISTRY}

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections.abc import Mapping
 from typing import ClassVar, Literal
 
 from textual import work
 from textual.app import App, SuspendNotSupported
 from textual.screen import Screen
+from textual.widgets import Input
 
 from ckptdeck.core.errors import CkptdeckError
 from ckptdeck.monitor.snapshot import Engine
 from ckptdeck.monitor.view_state import ViewState
 from ckptdeck.tui import lifecycle, messages, themes
-from ckptdeck.tui.actions import BY_ID, Place, hidden, refused
+from ckptdeck.tui.actions import BY_ID, Action, Place, hidden, refused
 from ckptdeck.tui.bindings import bindings_for
 from ckptdeck.tui.palette import RegistryCommands
 from ckptdeck.tui.screens.help import HelpScreen
@@ -23,12 +25,22 @@ from ckptdeck.tui.screens.jobs import JobsScreen
 from ckptdeck.tui.screens.live import LiveScreen
 from ckptdeck.tui.screens.overview import Overview
 from ckptdeck.tui.screens.plan_review import Decision, PlanReview
+from ckptdeck.tui.screens.quarantine import QuarantineScreen
 from ckptdeck.tui.screens.quit_guard import QuitGuard
+from ckptdeck.tui.screens.recovery import RecoveryScreen
 from ckptdeck.tui.settings import ConsoleSettings
-from ckptdeck.tui.view_model.alarm import TroubleWatch, interrupted
+from ckptdeck.tui.view_model.alarm import TroubleWatch
+from ckptdeck.tui.view_model.interruption import InterruptionWatch
 from ckptdeck.tui.view_model.line import harmless
 from ckptdeck.tui.view_model.rows import Order
 from ckptdeck.tui.view_model.view import Lock, View, bare, look
+
+_SCREENS: dict[Place, type[LiveScreen]] = {
+    Place.JOBS: JobsScreen,
+    Place.IN_FLIGHT: InFlightScreen,
+    Place.QUARANTINE: QuarantineScreen,
+    Place.RECOVERY: RecoveryScreen,
+}
 
 
 class ConsoleApp(App[None]):
@@ -47,6 +59,7 @@ class ConsoleApp(App[None]):
         self._snapshot = engine.snapshot()
         self._second = 0
         self._trouble = TroubleWatch()
+        self._interruption = InterruptionWatch()
         self._asking = False
         self._ending = False
         self.lock = Lock.READ_ONLY if settings.read_only else Lock.LOCKED if settings.start_locked else Lock.UNLOCKED
@@ -84,15 +97,18 @@ class ConsoleApp(App[None]):
         second = int(self._settings.clock())
         if snapshot.version == self._snapshot.version and second == self._second:
             return
-        first = self._snapshot.survey is None and snapshot.survey is not None
         self._snapshot, self._second = snapshot, second
         self._paint()
         for sentence in self._trouble.fresh(snapshot)[:1]:
             self.bell()
             self.say(sentence, warning=True)
-        left = interrupted(snapshot) if first and self.lock is not Lock.READ_ONLY else ""
-        if left:
-            self.say(left, warning=True)
+        self._offer_recovery()
+
+    def _offer_recovery(self) -> None:
+        """Once per session, over the overview alone, and not into what somebody types."""
+        at_rest = len(self.screen_stack) == 1 and not isinstance(self.focused, Input)
+        if at_rest and self.lock is not Lock.READ_ONLY and self._interruption.due(self.view):
+            self._show_at(Place.RECOVERY)
 
     def _paint(self) -> None:
         view = self.view
@@ -115,20 +131,20 @@ class ConsoleApp(App[None]):
             self.say(reason, warning=True)
         elif not self._asking:
             self._asking = True
-            self._review(event.action, event.names)
+            self._review(BY_ID[event.action], event.names, event.options)
 
     @work(group="review", exit_on_error=True)
-    async def _review(self, action: str, names: tuple[str, ...]) -> None:
+    async def _review(self, action: Action, names: tuple[str, ...], options: Mapping[str, str]) -> None:
         """Plan, review, confirm, submit."""
         survey = self._snapshot.survey
-        wanted = "start" if action == "adopt" and survey is not None and bare(survey) else action
+        wanted = "start" if action.id == "adopt" and survey is not None and bare(survey) else action.plan
         try:
-            plan = self._engine.plan(wanted, names)
+            plan = self._engine.plan(wanted, names, **options)
             review = PlanReview(plan, self._engine.command_line(plan), survey, self._settings.monotonic)
             self.clear_notifications()  # said about the screen below; they would lie over the choices
             if await self.push_screen_wait(review) is Decision.CONFIRMED:
-                self._engine.submit(plan)
-                if BY_ID[action].opens_lock:
+                self._engine.submit(plan, plan.count)  # the review lets nobody confirm who has not typed it
+                if action.opens_lock:
                     self.lock = Lock.UNLOCKED
                 self._overview.let_go()
         except CkptdeckError as error:
@@ -172,11 +188,15 @@ class ConsoleApp(App[None]):
         return overview
 
     def on_go_to(self, event: messages.GoTo) -> None:
+        self._show_at(event.place)
+
+    def _show_at(self, place: Place) -> None:
         while len(self.screen_stack) > 1:
             self.pop_screen()
-        screens: dict[Place, type[LiveScreen]] = {Place.JOBS: JobsScreen, Place.IN_FLIGHT: InFlightScreen}
-        if event.place in screens:
-            screen = screens[event.place]()
+        if place is Place.RECOVERY:
+            self._interruption.told()
+        if place in _SCREENS:
+            screen = _SCREENS[place]()
             screen.show(self.view)
             self.push_screen(screen)
         else:

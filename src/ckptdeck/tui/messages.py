@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
+from types import MappingProxyType
 
 from textual.message import Message
 
@@ -10,12 +12,18 @@ from ckptdeck.tui.actions import Place
 
 
 class PlanWanted(Message):
-    """Compute a plan, show it, and run it when confirmed. Names are taken in the moment the key was pressed."""
+    """Compute the plan of an action of the registry, show it, and run it when confirmed.
 
-    def __init__(self, action: str, names: tuple[str, ...] = ()) -> None:
+    Names and options are taken in the moment the key was pressed.
+    """
+
+    def __init__(
+        self, action: str, names: tuple[str, ...] = (), options: Mapping[str, str] = MappingProxyType({})
+    ) -> None:
         super().__init__()
         self.action = action
         self.names = names
+        self.options = options
 
 
 class VerifyWanted(Message):

@@ -8,6 +8,7 @@ from ckptdeck.core.sighting import InFlight
 from ckptdeck.core.states import Role
 from ckptdeck.tui.actions import Place
 from ckptdeck.tui.bindings import bindings_for
+from ckptdeck.tui.messages import PlanWanted, Say
 from ckptdeck.tui.screens.listing import ItemList, ListScreen
 from ckptdeck.tui.view_model.line import BLANK, Line, line
 from ckptdeck.tui.view_model.view import View, flights
@@ -46,3 +47,10 @@ class InFlightScreen(ListScreen[Found]):
 
     def story(self, item: Found | None, view: View, width: int) -> tuple[Line, ...]:
         return flight_detail(item, view, width)
+
+    def action_quarantine(self) -> None:
+        found = self._list.under_cursor
+        if found is None:
+            self.post_message(Say("Nothing is in flight."))
+        else:
+            self.post_message(PlanWanted("quarantine", (found[1].name,)))

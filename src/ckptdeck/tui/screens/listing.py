@@ -36,7 +36,7 @@ class ItemList(KeyedList, Generic[_Item]):
 
 
 class ListScreen(LiveScreen, Generic[_Item]):
-    """Subclasses say which items a view has and tell the story of one, None where there is none."""
+    """Subclasses say which items a view has, what comes before them, and tell the story of one, None for none."""
 
     def __init__(self, items: ItemList[_Item]) -> None:
         super().__init__()
@@ -44,6 +44,7 @@ class ListScreen(LiveScreen, Generic[_Item]):
 
     def compose(self) -> ComposeResult:
         yield LineView(id="header")
+        yield LineView(id="lead")
         yield self._list
         yield LineView(id="story")
         yield LineView(id="footer")
@@ -54,8 +55,13 @@ class ListScreen(LiveScreen, Generic[_Item]):
     def story(self, item: _Item | None, view: View, width: int) -> tuple[Line, ...]:
         raise NotImplementedError
 
+    def lead(self, view: View, width: int) -> tuple[Line, ...]:
+        """What has to be known before any row."""
+        return ()
+
     def paint(self, view: View) -> None:
         self._list.show(self.items_of(view))
+        self.query_one("#lead", LineView).show(lambda width: self.lead(view, width))
         self._paint_story()
 
     def _paint_story(self) -> None:

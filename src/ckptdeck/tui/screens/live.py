@@ -49,6 +49,12 @@ class LiveScreen(Screen[None]):
     def action_in_flight(self) -> None:
         self.post_message(GoTo(Place.IN_FLIGHT))
 
+    def action_recovery(self) -> None:
+        self.post_message(GoTo(Place.RECOVERY))
+
+    def action_quarantined(self) -> None:
+        self.post_message(GoTo(Place.QUARANTINE))
+
     def action_back(self) -> None:
         self.post_message(GoTo(Place.OVERVIEW))
 

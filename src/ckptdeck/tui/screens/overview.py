@@ -8,12 +8,13 @@ from textual.containers import Horizontal
 from ckptdeck.core.safe_text import shell_word
 from ckptdeck.tui.actions import Place
 from ckptdeck.tui.bindings import bindings_for
-from ckptdeck.tui.messages import CopyWanted, PlanWanted, Say, VerifyWanted, ViewChanged
-from ckptdeck.tui.screens.live import LiveScreen
+from ckptdeck.tui.messages import PlanWanted, Say, ViewChanged
+from ckptdeck.tui.screens.acting import ActingScreen
 from ckptdeck.tui.view_model.details import detail_lines, pane_lines
+from ckptdeck.tui.view_model.fates import Fates
 from ckptdeck.tui.view_model.heading import notice_lines, resume_line
 from ckptdeck.tui.view_model.line import Line
-from ckptdeck.tui.view_model.overview import path_of, resume_text
+from ckptdeck.tui.view_model.overview import path_of
 from ckptdeck.tui.view_model.rows import Order
 from ckptdeck.tui.view_model.view import View
 from ckptdeck.tui.view_model.volumes import folded_volume_line, volume_lines
@@ -27,7 +28,7 @@ LOW = 18
 """Terminals with fewer lines get both volumes in one line and one line of detail."""
 
 
-class Overview(LiveScreen):
+class Overview(ActingScreen):
     PLACE = Place.OVERVIEW
     BINDINGS = bindings_for(Place.OVERVIEW)
     AUTO_FOCUS = "PairTable"
@@ -36,6 +37,7 @@ class Overview(LiveScreen):
         super().__init__()
         self._table = PairTable()
         self._table.order = order
+        self._fates = Fates()
 
     def compose(self) -> ComposeResult:
         yield LineView(id="header")
@@ -84,42 +86,42 @@ class Overview(LiveScreen):
         view, entry = self._view, self._table.under_cursor
         limit = 1 if self.app.size.height < LOW else 2
         self._line("detail").show(lambda width: detail_lines(entry, view, width, limit))
-        self._line("pane").show(lambda width: pane_lines(entry, view, width))
+        self._line("pane").show(lambda width: pane_lines(entry, view, width, self._fates.of(entry, view)))
 
     def on_keyed_list_moved(self, _event: KeyedList.Moved) -> None:
         self._paint_detail()
 
-    # What the keys do. Names are taken now, in the moment of the key press.
+    # What the keys do beyond what every acting screen does.
 
-    def action_mirror(self) -> None:
-        self._plan("mirror", self._targets())
+    @property
+    def targets(self) -> tuple[str, ...]:
+        return tuple(entry.key for entry in self._table.targets)
 
-    def action_mirror_kept(self) -> None:
-        self._plan("mirror", ())
-
-    def action_repair(self) -> None:
-        self._plan("repair", self._targets())
-
-    def action_recover(self) -> None:
-        self._plan("recover", ())
+    @property
+    def quarantine_targets(self) -> tuple[str, ...]:
+        return tuple(name for entry in self._table.targets for name in entry.names)
 
     def action_adopt(self) -> None:
-        self._plan("adopt", tuple(sorted(self._table.chosen)))
+        self.post_message(PlanWanted("adopt", tuple(sorted(self._table.chosen))))
 
-    def action_verify(self) -> None:
-        names = self._targets()
-        if names:
-            self.post_message(VerifyWanted(names))
+    def action_mirror_kept(self) -> None:
+        self.post_message(PlanWanted("mirror_kept"))
 
-    def _targets(self) -> tuple[str, ...] | None:
-        names = self._table.targets
-        if not names:
-            self.post_message(Say("There is no checkpoint to do this with."))
-        return names or None
+    def action_prune(self) -> None:
+        self.post_message(PlanWanted("prune"))
 
-    def _plan(self, action: str, names: tuple[str, ...] | None) -> None:
-        if names is not None:
-            self.post_message(PlanWanted(action, names))
+    def action_mark_bad(self) -> None:
+        self._plan("mark_bad", self.targets)
+
+    def action_unmark_bad(self) -> None:
+        self._plan("unmark_bad", self.targets)
+
+    def action_rollback(self) -> None:
+        entry = self._table.under_cursor
+        if entry is None or entry.step is None:
+            self.post_message(Say("Put the cursor on the step to go back to; a name without a step is none."))
+        else:
+            self.post_message(PlanWanted("rollback", options={"step": str(entry.step)}))
 
     def action_choose(self) -> None:
         self._table.choose()
@@ -165,16 +167,8 @@ class Overview(LiveScreen):
     def _recount(self) -> None:
         self.query_one(FilterLine).count(len(self._table.keys), self._table.total)
 
-    def action_copy_resume(self) -> None:
-        survey = None if self._view is None else self._view.survey
-        text = None if survey is None else resume_text(survey)
-        self._copy(text, "There is nothing whole to resume from yet.")
-
     def action_copy_path(self) -> None:
         survey = None if self._view is None else self._view.survey
         entry = self._table.under_cursor
         path = None if survey is None or entry is None else path_of(entry, survey)
         self._copy(None if path is None else shell_word(path), "Nothing lies under this name.")
-
-    def _copy(self, text: str | None, otherwise: str) -> None:
-        self.post_message(Say(otherwise) if text is None else CopyWanted(text))

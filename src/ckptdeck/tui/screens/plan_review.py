@@ -1,12 +1,14 @@
 """The one gate in front of every change: what, why, what stays, and the same as a line for a shell.
 
-Cancel has the focus and Enter presses it; only `y` confirms, and no key that opens a review is `y`.
+Cancel has the focus and Enter presses it; only `y` confirms, and no key that opens a review is `y`. Where much or
+everything goes for good, `y` works only once a number was typed that this review shows.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from enum import StrEnum
+from string import digits
 
 from textual.app import ComposeResult
 from textual.binding import Binding
@@ -17,7 +19,8 @@ from ckptdeck.core.plans.plan import Plan
 from ckptdeck.core.survey import Survey
 from ckptdeck.tui.messages import CopyWanted
 from ckptdeck.tui.screens.modal import Deafness, ScrollingModal
-from ckptdeck.tui.view_model.line import Ink, Piece, line, wrap
+from ckptdeck.tui.view_model.demand import demand_line, demand_of
+from ckptdeck.tui.view_model.line import Ink, Line, Piece, line, wrap
 from ckptdeck.tui.view_model.review import choices_line, plan_lines, summary_line, title_line
 from ckptdeck.tui.widgets.line_view import LineScroll, LineView
 
@@ -33,6 +36,8 @@ class PlanReview(ScrollingModal[Decision]):
         Binding("y", "confirm", show=False, id="review.confirm"),
         Binding("escape,q,n", "cancel", show=False, id="review.cancel"),
         Binding("c", "copy", show=False, id="review.copy"),
+        *(Binding(digit, f"type({digit})", show=False, id=f"review.{digit}") for digit in digits),
+        Binding("backspace,delete", "untype", show=False, id="review.untype"),
     ]
 
     def __init__(self, plan: Plan, command: str, survey: Survey | None, monotonic: Callable[[], float]) -> None:
@@ -42,10 +47,18 @@ class PlanReview(ScrollingModal[Decision]):
         self._survey = survey
         self._monotonic = monotonic
         self._deafness = Deafness(monotonic)
+        self._demand = demand_of(plan)
+        self._typed = ""
+        self._missed = False
 
     @property
     def _can_run(self) -> bool:
         return self._plan.refused is None and bool(self._plan.acting)
+
+    @property
+    def _armed(self) -> bool:
+        """Whether what has to be typed was typed."""
+        return self._demand is None or self._typed == self._demand.number
 
     def compose(self) -> ComposeResult:
         with Vertical(id="frame"):
@@ -53,19 +66,22 @@ class PlanReview(ScrollingModal[Decision]):
             yield LineView(id="summary")
             yield LineScroll(id="text")
             yield LineView(id="command")
+            yield LineView(id="demand")
             with Horizontal(id="choices"):
                 yield Button("Cancel" if self._can_run else "Close", id="cancel", compact=True)
                 yield LineView(id="keys")
 
     def on_mount(self) -> None:
         self._deafness = Deafness(self._monotonic)
+        self.set_class(self._demand is not None, "-typed")
         plan = self._plan
         self.query_one("#title", LineView).show(lambda width: (title_line(plan, width),))
         self.query_one("#summary", LineView).show(lambda width: wrap(summary_line(plan, self._survey), width))
         self.query_one("#command", LineView).show(
             lambda width: wrap(line(Piece(self._command, Ink.STRONG)), width, indent="  ", limit=3)
         )
-        self.text.show(lambda width: plan_lines(plan, width))
+        self.query_one("#demand", LineView).show(self._demand_lines)
+        self.text.show(lambda width: plan_lines(plan, self._survey, width))
         self.scrolled()
 
     def on_resize(self) -> None:
@@ -74,15 +90,38 @@ class PlanReview(ScrollingModal[Decision]):
     def scrolled(self) -> None:
         """Says how much waits below, so that nothing is confirmed unread without knowing."""
         below = self.text.hidden_below
-        self.query_one("#keys", LineView).show(lambda width: (choices_line(self._can_run, below, width),))
+        armed = self._armed
+        self.query_one("#keys", LineView).show(lambda width: (choices_line(self._can_run, below, width, armed=armed),))
 
     def on_button_pressed(self, event: Button.Pressed) -> None:
         event.stop()
         self.action_cancel()
 
+    def _demand_lines(self, width: int) -> tuple[Line, ...]:
+        if self._demand is None:
+            return ()
+        return (demand_line(self._demand, self._typed, width, missed=self._missed),)
+
+    def action_type(self, digit: int) -> None:
+        if self._demand is not None and self._deafness.over:
+            self._take(f"{self._typed}{digit}"[: len(self._demand.number) + 1])
+
+    def action_untype(self) -> None:
+        if self._demand is not None and self._deafness.over:
+            self._take(self._typed[:-1])
+
+    def _take(self, typed: str, *, missed: bool = False) -> None:
+        self._typed, self._missed = typed, missed
+        self.query_one("#demand", LineView).rebuild()
+        self.scrolled()
+
     def action_confirm(self) -> None:
-        if self._can_run and self._deafness.over:
+        if not self._can_run or not self._deafness.over:
+            return
+        if self._armed:
             self.dismiss(Decision.CONFIRMED)
+        else:
+            self._take(self._typed, missed=True)
 
     def action_cancel(self) -> None:
         if self._deafness.over:

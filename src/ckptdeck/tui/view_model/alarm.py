@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import re
 
-from ckptdeck.core.states import FlightState
 from ckptdeck.monitor.snapshot import Snapshot
-from ckptdeck.tui.view_model.view import flights
 
 
 class TroubleWatch:
@@ -23,12 +21,3 @@ class TroubleWatch:
         known = set(kinds) if self._known is None else self._known
         self._known = set(kinds)
         return tuple(sentence for kind, sentence in kinds.items() if kind not in known)
-
-
-def interrupted(snapshot: Snapshot) -> str:
-    """Says that work of ours was cut short and can be finished, "" when none was."""
-    if snapshot.survey is None:
-        return ""
-    parts = [flight for _, flight in flights(snapshot.survey)]
-    left = [flight for flight in parts if flight.ours and flight.state in (FlightState.STALE, FlightState.READY)]
-    return f"Interrupted work: {len(left)} unfinished on disk. R shows what can be finished." if left else ""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from ckptdeck.core.safe_text import visible
 from ckptdeck.core.sighting import Checkpoint, InFlight
 from ckptdeck.core.states import FINDINGS, Role, State
@@ -9,6 +11,7 @@ from ckptdeck.tui.view_model import measures
 from ckptdeck.tui.view_model.cells import verdict_ink
 from ckptdeck.tui.view_model.glyphs import FLIGHTS, STATES
 from ckptdeck.tui.view_model.line import BLANK, Ink, Line, Piece, line, wrap
+from ckptdeck.tui.view_model.members import member_count, member_facts
 from ckptdeck.tui.view_model.rows import Entry
 from ckptdeck.tui.view_model.view import View
 
@@ -59,14 +62,16 @@ def _flight_text(flight: InFlight) -> str:
 
 def _record_text(checkpoint: Checkpoint, view: View) -> str:
     record = checkpoint.sighting.record
+    members = member_count(checkpoint)
     if record is None:
-        return ""
+        return members
     made = f"{record.origin} {measures.since(view.now, record.recorded_at)} ago"
-    return f"record {record.digest[:8]}  {measures.size(record.size)}  {made}"
+    return f"record {record.digest[:8]}  {measures.size(record.size)}  {made}" + (f"  {members}" if members else "")
 
 
-def pane_lines(entry: Entry | None, view: View, width: int) -> tuple[Line, ...]:
-    """The long form for the pane at the right: record against reality, structure, evidence, history."""
+def pane_lines(entry: Entry | None, view: View, width: int, fates: Mapping[Role, str]) -> tuple[Line, ...]:
+    """The long form for the pane at the right: record against reality, members, structure, evidence, what the
+    retention says (`fates`, by side), history."""
     if entry is None:
         return ()
     text = [line(Piece(visible(entry.key), Ink.STRONG))]
@@ -75,6 +80,8 @@ def pane_lines(entry: Entry | None, view: View, width: int) -> tuple[Line, ...]:
         if entry.on(side) is None and entry.flight(side) is None:
             continue
         text += [BLANK, *_side_lines(entry, side, view)]
+        if side in fates:
+            text.append(_fact("prune", fates[side]))
     history = _history(entry, view)
     if history:
         text += [BLANK, line(Piece("history", Ink.MUTED)), *history]
@@ -125,6 +132,7 @@ def _facts(checkpoint: Checkpoint, view: View) -> list[tuple[str, str]]:
         made = f"{record.origin} {measures.since(view.now, record.recorded_at)} ago on {visible(record.host, 24)}"
         facts.append(("record", made))
         facts += [("metric", f"{visible(key, 20)} {value:g}") for key, value in record.metrics.items()]
+    facts += member_facts(checkpoint, view)
     if seen.structure is not None:
         facts.append(("structure", seen.structure.text))
         if seen.structure.loader_says:

@@ -65,5 +65,7 @@ def path_of(entry: Entry, survey: Survey) -> str | None:
     for side in survey.sides:
         flight = entry.flight(side.role)
         if flight is not None:
-            return os.path.join(side.inventory.root, flight.name)
+            control = side.inventory.control
+            place = control if flight.staged and control is not None else side.inventory.root
+            return os.path.join(place, flight.name)
     return None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from ckptdeck.core.plans.plan import Act, Plan, PlanItem
+from ckptdeck.core.plans.prune import wish_of
 from ckptdeck.core.safe_text import visible
 from ckptdeck.core.states import Role
 from ckptdeck.core.survey import Survey
@@ -19,8 +20,14 @@ TITLES = {
     "mirror": "Mirror",
     "repair": "Repair the bad side from the whole one",
     "recover": "Recover after an interruption",
+    "restore": "Restore from the mirror",
+    "prune": "Prune: delete what the retention does not keep",
+    "quarantine": "Quarantine: set bad copies aside",
+    "purge": "Purge: delete from quarantine for good",
+    "mark-bad": "Mark bad: whatever its hash says",
+    "unmark-bad": "Not bad: take the mark back",
 }
-_WORDS = {
+ACT_WORDS = {
     Act.RECORD: "record",
     Act.COPY: "copy",
     Act.REPAIR: "repair",
@@ -33,20 +40,27 @@ _WORDS = {
     Act.PUT_BACK: "put back",
     Act.RETIRE: "retire",
     Act.POINTER: "pointer",
+    Act.MARK_BAD: "mark bad",
+    Act.UNMARK_BAD: "not bad",
     Act.KEEP: "keep",
     Act.SKIP: "stopped",
 }
-_INKS = {
+ACT_INKS = {
     Act.DELETE: Ink.BAD,
     Act.PURGE: Ink.BAD,
     Act.RETIRE: Ink.WARN,
     Act.DISCARD: Ink.WARN,
     Act.QUARANTINE: Ink.WARN,
     Act.REPAIR: Ink.WARN,
+    Act.MARK_BAD: Ink.WARN,
 }
 
 
 def title_of(plan: Plan) -> str:
+    if plan.action == "rollback":
+        return f"Roll back to step {visible(plan.options.get('step', ''))}"
+    if plan.action == "restore" and "from-quarantine" in plan.options:
+        return "Put back from quarantine"
     return TITLES.get(plan.action, plan.action.capitalize())
 
 
@@ -55,11 +69,12 @@ def title_line(plan: Plan, width: int) -> Line:
     return spread(line(Piece(title_of(plan), Ink.STRONG)), line(Piece(f"plan {plan.digest}", Ink.MUTED)), width)
 
 
-def choices_line(can_run: bool, below: int, width: int) -> Line:
-    """The keys of the dialog, printed in it."""
+def choices_line(can_run: bool, below: int, width: int, *, armed: bool = True) -> Line:
+    """The keys of the dialog, printed in it. `armed`: the one that confirms works now."""
     keys = [Piece(" ")]
     if can_run:
-        keys += [Piece("  y ", Ink.KEY, "screen.confirm"), Piece("Do it ", Ink.PLAIN, "screen.confirm")]
+        key, word = (Ink.KEY, Ink.PLAIN) if armed else (Ink.OFF, Ink.OFF)
+        keys += [Piece("  y ", key, "screen.confirm"), Piece("Do it ", word, "screen.confirm")]
     keys += [Piece("  c ", Ink.KEY, "screen.copy"), Piece("Copy command ", Ink.PLAIN, "screen.copy")]
     more = line(Piece(f"{below} more below", Ink.WARN)) if below else ()
     return spread(tuple(keys), more, width)
@@ -98,13 +113,16 @@ def _free(survey: Survey | None, side: Role | None) -> int | None:
     return looked_at.inventory.volume.free if looked_at is not None and looked_at.inventory.volume else None
 
 
-def plan_lines(plan: Plan, width: int) -> tuple[Line, ...]:
+def plan_lines(plan: Plan, survey: Survey | None, width: int) -> tuple[Line, ...]:
     """What is done and why, what a guard stopped, what stays and why."""
     lines: list[Line] = []
     if plan.refused is not None:
         lines += [*wrap(line(Piece("REFUSED  ", Ink.BAD), plan.refused.text), width, indent="  "), BLANK]
     if plan.answer:
-        lines += [*wrap(line(Piece(plan.answer, Ink.STRONG)), width, indent="  "), BLANK]
+        lines += wrap(line(Piece(plan.answer, Ink.STRONG)), width, indent="  ")
+    if plan.action == "prune" and survey is not None:
+        lines += wrap(line(Piece(_rule(plan, survey), Ink.MUTED)), width, indent="  ")
+    lines += [BLANK] if lines and lines[-1] else []
     stopped = [item for item in plan.items if item.act is Act.SKIP]
     kept = [item for item in plan.items if item.act is Act.KEEP]
     for heading, items in (("to do", plan.acting), ("stopped by a guard", stopped), ("stays as it is", kept)):
@@ -115,17 +133,30 @@ def plan_lines(plan: Plan, width: int) -> tuple[Line, ...]:
     return tuple(lines[:-1]) if lines else (line("There is nothing to do."),)
 
 
+def _rule(plan: Plan, survey: Survey) -> str:
+    """The retention that chose, and how far it reaches: `kept: the last 12 whole steps, and pins; goes: steps ...`."""
+    policy = wish_of(plan.options).over(survey.policy)
+    rules = [f"the last {policy.keep_last} whole steps"]
+    rules += [f"every step that {policy.keep_every} divides"] if policy.keep_every is not None else []
+    if policy.keep_best is not None:
+        rules.append(f"the best {policy.keep_best.count} by {visible(policy.keep_best.metric, 20)}")
+    steps = [item.step for item in plan.acting if item.act is Act.DELETE and item.step is not None]
+    going = f"; goes: steps {min(steps)} to {max(steps)}" if steps else ""
+    return f"kept: {', '.join(rules)}, and pins{going}"
+
+
 def _items(items: Sequence[PlanItem], width: int, *, sided: bool) -> list[Line]:
     """One line per item; `sided` when they are not all on one side."""
     side_width = 9 if sided else 0
-    names = min(max(len(visible(item.name)) for item in items), max(12, width // 3))
+    names = min(max(len(visible(item.checkpoint)) for item in items), max(12, width // 3))
     lines: list[Line] = []
     for item in items:
-        ink = Ink.MUTED if not item.acts else _INKS.get(item.act, Ink.ACCENT)
-        reason = f"{item.reason} ({item.guard})" if item.guard else item.reason
+        ink = Ink.MUTED if not item.acts else ACT_INKS.get(item.act, Ink.ACCENT)
+        reason = item.reason.removeprefix(f"{visible(item.checkpoint)}, ")  # it stands before already
+        reason = f"{reason} ({item.guard})" if item.guard else reason
         head = line(
-            Piece(f"  {pad(_WORDS[item.act], 10)}", ink),
-            Piece(pad(visible(item.name, names), names), Ink.STRONG if item.acts else Ink.PLAIN),
+            Piece(f"  {pad(ACT_WORDS[item.act], 10)}", ink),
+            Piece(pad(visible(item.checkpoint, names), names), Ink.STRONG if item.acts else Ink.PLAIN),
             Piece(f"  {pad(_direction(item), side_width)}", Ink.MUTED),
             pad(measures.size(item.size) if item.size else "", 6, right=True),
         )

@@ -71,6 +71,14 @@ class Entry:
         return self.primary_flight if side is Role.PRIMARY else self.mirror_flight
 
     @property
+    def names(self) -> tuple[str, ...]:
+        """What it is called on disk: the checkpoint, or mere parts by the names they have until they are whole."""
+        if self.pair is not None or self.foreign:
+            return (self.key,)
+        parts = (self.primary_flight, self.mirror_flight)
+        return tuple(dict.fromkeys(part.name for part in parts if part is not None))
+
+    @property
     def size(self) -> int:
         """The larger of what both sides hold or record; of a part, what it should become."""
         found = [c.size for c in (self.on(Role.PRIMARY), self.on(Role.MIRROR)) if c is not None]

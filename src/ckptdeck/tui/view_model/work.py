@@ -5,7 +5,7 @@ from __future__ import annotations
 from ckptdeck.core.plans.plan import Outcome, outcomes_text
 from ckptdeck.core.safe_text import visible
 from ckptdeck.core.sighting import InFlight
-from ckptdeck.core.states import Role
+from ckptdeck.core.states import Kind, Role
 from ckptdeck.monitor.snapshot import Job, JobState
 from ckptdeck.tui.view_model import measures
 from ckptdeck.tui.view_model.glyphs import CURSOR, FLIGHTS, JOBS, bar
@@ -42,8 +42,12 @@ def _working_line(job: Job, waiting: int, width: int) -> Line:
 
 def _figures(job: Job, *, wide: bool) -> tuple[Piece, ...]:
     """Bar, percent, rate and time left of a job as far as they are known."""
-    if job.state is JobState.QUEUED or job.total_size <= 0:
+    if job.state is JobState.QUEUED:
         return (Piece(JOBS[job.state].word, JOBS[job.state].ink),)
+    if job.total_done >= job.total_size:  # no bytes are waited for: names are what is left to change
+        done = f"{len(job.results):,} of {job.items:,}" if job.items > 1 else ""
+        word = "" if job.state is JobState.RUNNING and done else JOBS[job.state].word
+        return (Piece(f"{done} {word}".strip(), JOBS[job.state].ink),)
     fraction = job.total_done / job.total_size
     pieces = [*bar(fraction, 16, JOBS[job.state].ink), Piece(" ")] if wide else []
     pieces.append(Piece(pad(measures.percent(job.total_done, job.total_size), 4, right=True)))
@@ -83,7 +87,7 @@ def _summary(job: Job) -> str:
 def job_detail(job: Job | None, view: View, width: int) -> tuple[Line, ...]:
     """Everything about one job: its command line, its error with the next step, what became of each item."""
     if job is None:
-        return (line(" No job has run yet. Verify, mirror and repair show up here."),)
+        return (line(" No job has run yet. Whatever is verified, copied or deleted shows up here."),)
     lines = [line(Piece(f" {job.command}", Ink.STRONG))]
     since = job.started_at or job.submitted_at
     word = "started" if job.started_at is not None else "waiting since"
@@ -101,7 +105,7 @@ def job_detail(job: Job | None, view: View, width: int) -> tuple[Line, ...]:
     lines += [
         line(
             Piece(f" {result.outcome!s:<9} ", _OUTCOME_INKS[result.outcome]),
-            f"{visible(result.item.name)}  ",
+            f"{visible(result.item.checkpoint)}  ",
             result.text,
         )
         for result in telling
@@ -121,7 +125,7 @@ def flight_line(role: Role, flight: InFlight, width: int, *, cursor: bool) -> Li
     left = line(Piece(CURSOR if cursor else " ", Ink.ACCENT), "  ", Piece(pad(word, 12), mark.ink), pad(str(role), 9))
     right = (*_flight_figures(flight, width), Piece(" "))
     room = width - width_of(left) - width_of(right) - 1
-    target = visible(flight.target or flight.name)
+    target = visible(flight.target or flight.name) + ("/" if flight.kind is Kind.DIRECTORY else "")
     return spread((*left, Piece(pad(target, max(4, room)), Ink.STRONG)), right, width, gap=1)
 
 
@@ -141,11 +145,22 @@ def _flight_figures(flight: InFlight, width: int) -> tuple[Piece, ...]:
     return tuple(pieces)
 
 
+def _expectation(flight: InFlight) -> str:
+    """How many bytes are there, and where it is known from how many there will be."""
+    if not flight.expected_size:
+        return f"{flight.size:,} bytes so far"
+    source = "announced" if flight.announced else "usual"
+    return f"{flight.size:,} of {flight.expected_size:,} bytes ({source})"
+
+
 def flight_detail(found: tuple[Role, InFlight] | None, view: View, width: int) -> tuple[Line, ...]:
     if found is None:
         return (line(" Nothing is being written, and no leftover part is on either side."),)
     role, flight = found
     lines = [line(Piece(f" {visible(flight.name)}", Ink.STRONG), f" on {role}"), line(f" {flight.reason}")]
+    if flight.kind is not Kind.FILE:
+        where = ", staged in the control directory" if flight.staged else ""
+        lines.append(line(f" a {flight.kind}{where}; {_expectation(flight)}"))
     if flight.writer is not None:
         lines.append(line(f" writer {flight.writer.shown(32)} is alive"))
     else:

@@ -23,15 +23,16 @@ class LineView(Painted):
 
     def show(self, build: Build) -> None:
         self._build = build
-        self._rebuild()
+        self.rebuild()
 
     def on_resize(self) -> None:
-        self._rebuild()
+        self.rebuild()
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         return len(self._build(width))
 
-    def _rebuild(self) -> None:
+    def rebuild(self) -> None:
+        """Asks the build function again: what it looks at is another one now."""
         lines = self._build(self.size.width or self.app.size.width)
         if len(lines) != len(self._rows) and self.styles.auto_dimensions:
             self.refresh(layout=True)

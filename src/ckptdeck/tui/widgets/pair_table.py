@@ -54,12 +54,12 @@ class PairTable(KeyedList):
         return None if self.cursor_key is None else self._entries.get(self.cursor_key)
 
     @property
-    def targets(self) -> tuple[str, ...]:
+    def targets(self) -> tuple[Entry, ...]:
         """What an action is meant for: the chosen rows, even those a filter hides, or the one under the cursor."""
         if self.chosen:
-            return tuple(entry.key for entry in self._all if entry.key in self.chosen)
+            return tuple(entry for entry in self._all if entry.key in self.chosen)
         entry = self.under_cursor
-        return () if entry is None else (entry.key,)
+        return () if entry is None else (entry,)
 
     def choose(self) -> None:
         """Chooses the row under the cursor, or lets it go, and steps on."""

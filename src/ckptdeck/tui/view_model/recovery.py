@@ -1,0 +1,120 @@
+"""After a crash: where to resume, then what the recover plan does step by step and what is left to other keys."""
+
+from __future__ import annotations
+
+import re
+
+from ckptdeck.core.amounts import counted
+from ckptdeck.core.plans.plan import Act, Plan, PlanItem
+from ckptdeck.core.plans.recover import plan_recover
+from ckptdeck.core.safe_text import visible
+from ckptdeck.core.states import Role, State
+from ckptdeck.core.survey import Survey
+from ckptdeck.tui.actions import REGISTRY, Action, Place
+from ckptdeck.tui.view_model import measures
+from ckptdeck.tui.view_model.glyphs import CURSOR
+from ckptdeck.tui.view_model.line import Ink, Line, Piece, line, pad, spread, width_of, wrap
+from ckptdeck.tui.view_model.review import ACT_INKS, ACT_WORDS
+from ckptdeck.tui.view_model.view import View
+
+_WITH_REASON = 72
+"""Terminals with fewer columns tell the reason under the list only."""
+_COMMAND = re.compile(r"`ckptdeck ([a-z-]+)")
+
+
+class RecoveryPlan:
+    """The plan over the newest survey it was asked about."""
+
+    def __init__(self) -> None:
+        self._survey: Survey | None = None
+        self._plan: Plan | None = None
+
+    def of(self, view: View) -> Plan | None:
+        """None before the first scan has ended."""
+        if view.survey is not None and view.survey is not self._survey:
+            self._survey, self._plan = view.survey, plan_recover(view.survey)
+        return self._plan
+
+
+def key_of(item: PlanItem) -> str:
+    """What tells an item of a recover plan from all others."""
+    return "/".join((item.side, item.act, item.name, item.details.get("mode", ""), item.details.get("part", "")))
+
+
+def recovery_lead(plan: Plan | None, view: View, width: int, limit: int) -> tuple[Line, ...]:
+    """The answer, then how much there is to do and the key that does it, in at most `limit` lines."""
+    if plan is None:
+        return (line(Piece(" scanning …", Ink.BUSY)),)
+    answer = visible(plan.answer[:1].upper() + plan.answer[1:])
+    good = view.survey is not None and view.survey.resume is not None and view.survey.resume.certain
+    lines = list(wrap(line(" ", Piece(answer, Ink.GOOD if good else Ink.WARN)), width - 1, indent=" ", limit=limit - 1))
+    if plan.refused is not None:
+        lines += wrap(line(Piece(" REFUSED  ", Ink.BAD), plan.refused.text), width - 1, indent="   ", limit=2)
+    elif plan.acting:
+        words = f" {counted(len(plan.acting), 'step')} to take: "
+        lines.append(line(Piece(words, Ink.STRONG), Piece("R", Ink.KEY), " reviews them"))
+    elif plan.items:
+        lines.append(line(Piece(" Nothing has to be finished or cleared; the rest is up to you.", Ink.MUTED)))
+    return tuple(lines)
+
+
+def recovery_head(width: int) -> Line:
+    left = line("   ", Piece(f"{pad('step', 5)}{pad('what', 11)}{pad('name', _name_cells(width))}", Ink.MUTED))
+    if width >= _WITH_REASON:
+        left = (*left, Piece("  side     why", Ink.MUTED))
+    return spread(left, (), width)
+
+
+def recovery_line(number: int | None, item: PlanItem, width: int, *, cursor: bool) -> Line:
+    """`number` counts what the plan does; what it leaves alone has none."""
+    ink = ACT_INKS.get(item.act, Ink.ACCENT) if item.acts else Ink.MUTED
+    left = line(
+        Piece(CURSOR if cursor else " ", Ink.ACCENT),
+        "  ",
+        pad("" if number is None else f"{number:>3}.", 5),
+        Piece(pad("stays" if item.act is Act.KEEP else ACT_WORDS[item.act], 11), ink),
+        Piece(pad(visible(item.name), _name_cells(width)), Ink.STRONG if item.acts else Ink.PLAIN),
+    )
+    if width >= _WITH_REASON:
+        left = (*left, Piece(f"  {pad(str(item.side), 9)}", Ink.MUTED))
+        left = (*left, Piece(pad(item.reason, max(0, width - width_of(left)))))
+    return spread(left, (), width)
+
+
+def _name_cells(width: int) -> int:
+    return max(6, width - 19) if width < _WITH_REASON else max(14, min(28, width // 4))
+
+
+def recovery_detail(item: PlanItem | None, view: View, width: int) -> tuple[Line, ...]:
+    """The item in full, and the key that sees to it."""
+    if item is None:
+        return ()
+    size = f"  {measures.size(item.size)}" if item.size else ""
+    reason = f"{item.reason} ({item.guard})" if item.guard else item.reason
+    lines = [line(Piece(f" {visible(item.name)}", Ink.STRONG), f" on {item.side}{size}"), line(f" {reason}")]
+    action = remedy_of(item, view.survey)
+    if action is not None:
+        lines.append(line(" ", Piece(action.shown, Ink.KEY), f"  {action.label}: shown for review first"))
+    return tuple(part for whole in lines for part in wrap(whole, width - 1, indent="   "))
+
+
+def remedy_of(item: PlanItem, survey: Survey | None) -> Action | None:
+    """The action of the recovery screen that sees to what the plan leaves alone; None where only waiting helps."""
+    if item.acts:
+        wanted = "recover"
+    elif (named := _COMMAND.search(item.reason)) is not None:
+        wanted = named[1]
+    elif survey is not None and item.side is Role.PRIMARY and _missing(item, survey):
+        wanted = "restore"
+    else:
+        return None
+    here = (action for action in REGISTRY if Place.RECOVERY in action.places)
+    return next((action for action in here if wanted in (action.plan, action.id)), None)
+
+
+def _missing(item: PlanItem, survey: Survey) -> bool:
+    """Gone here, and whole on the other side."""
+    side, other = survey.side(item.side), survey.side(item.side.other)
+    here = None if side is None else side.find(item.name)
+    there = None if other is None else other.find(item.name)
+    return here is not None and here.state is State.MISSING and there is not None and there.state is State.VERIFIED
