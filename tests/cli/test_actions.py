@@ -106,6 +106,7 @@ def test_a_dry_run_writes_nothing(deck: Deck, action: str) -> None:
         "refused",
         "items",
         "frees",
+        "frees_at_most",
         "needs",
     }
     assert document["items"]

@@ -49,9 +49,14 @@ def ns(seconds: float) -> int:
     return int(seconds * 10**9)
 
 
+def allocated(size: int) -> int:
+    """Bytes a file of that length takes on a disk: whole pages."""
+    return -(-size // 4096) * 4096
+
+
 def identity(size: int = GB, *, age: float = DAY, mtime_ns: int | None = None, inode: int = 11) -> Identity:
     mtime = ns(NOW - age) if mtime_ns is None else mtime_ns
-    return Identity((Member("", size, mtime, mtime if mtime > 0 else 1, 7, inode, 0o644, 1, size // 512),))
+    return Identity((Member("", size, mtime, mtime if mtime > 0 else 1, 7, inode, 0o644, 1, allocated(size) // 512),))
 
 
 def record(name: str = "step_0810.pt", size: int = GB, *, digest: str = ONE, **changes: Any) -> Record:

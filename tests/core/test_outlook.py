@@ -9,14 +9,14 @@ from statistics import median
 
 import pytest
 
-from ckptdeck.core.outlook import Outlook, WhatIf, largest_keep, look_ahead
+from ckptdeck.core.outlook import Outlook, WhatIf, freed_by_prune, largest_keep, look_ahead
 from ckptdeck.core.policy import Policy
 from ckptdeck.core.samples import Sample
 from ckptdeck.core.sides import Survey
 from ckptdeck.core.sighting import Quarantined, Sighting
 from ckptdeck.core.states import FlightState, Role, State
 from ckptdeck.core.survey import compose
-from tests.core.looks import DAY, GB, LOCAL, NOW, inventory
+from tests.core.looks import DAY, GB, LOCAL, NOW, allocated, inventory
 from tests.core.plans.scenes import pair, part, seen
 
 SAVE = 2_470_000_000
@@ -50,8 +50,8 @@ def test_the_seed_46_saves_of_2_47_gb_where_131_gb_were_free() -> None:
     assert found.fits == 6
     assert found.full_at == NOW - 600 + 7 * HALF_HOUR  # the seventh save from now is the first without room
     assert found.peak_need == 13 * SAVE == 32_110_000_000
-    assert found.frees == 34 * SAVE == 83_980_000_000
-    assert found.full_at_pruned == NOW - 600 + (98_910_000_000 // SAVE + 1) * HALF_HOUR
+    assert found.frees == 34 * allocated(SAVE)
+    assert found.full_at_pruned == NOW - 600 + ((14_930_000_000 + 34 * allocated(SAVE)) // SAVE + 1) * HALF_HOUR
     assert found.kept_fits
     assert found.full_at_kept is None
     assert found.largest_keep == (14_930_000_000 + 46 * SAVE) // SAVE - 1 == 51
@@ -77,13 +77,50 @@ def test_a_retention_that_does_not_fit_says_so() -> None:
     assert of(alone(run_of(3), free=5 * GB), WhatIf(keep_last=3)).kept_fits is True
 
 
+def test_a_full_disk_takes_a_retention_that_a_prune_makes_room_for() -> None:
+    found = of(alone(run_of(46), free=GB))
+    assert (found.room, found.fits, found.kept_fits, found.full_at_kept) == (0, 0, True, None)
+    assert found.kept_spare == 46 * SAVE - 13 * SAVE
+    assert found.fits_pruned == 34
+
+
+def test_what_a_guard_holds_back_makes_no_room() -> None:
+    """Nothing is proven, so nothing goes, whatever the retention would like."""
+    unproven = [replace(one, receipt=None) for one in run_of(46)]
+    found = of(alone(unproven, free=GB))
+    assert (found.frees, found.kept_fits, found.fits_pruned) == (0, False, 0)
+    assert found.kept_spare == -SAVE
+    assert found.full_at_kept == found.full_at
+
+
+def test_larger_saves_than_those_that_are_there_are_counted_until_all_are_large() -> None:
+    found = of(alone(run_of(12), free=20 * GB), WhatIf(size=5 * GB))
+    assert found.kept_fits is False
+    assert found.kept_spare == 17_550_000_000 + 12 * SAVE - 13 * 5 * GB
+
+
+def test_where_files_share_blocks_the_figure_is_an_upper_limit() -> None:
+    sightings = run_of(14)
+    survey = compose(inventory(*sightings, volume=replace(LOCAL, fs_type="xfs")), None, Policy(), NOW)
+    assert of(survey).frees_at_most
+    assert "files on xfs may share blocks" in " ".join(of(survey).basis)
+    assert not of(survey, WhatIf(keep_last=14)).frees_at_most
+    assert not of(alone(sightings, free=20 * GB)).frees_at_most
+
+
+def test_what_a_prune_frees_can_be_handed_in() -> None:
+    survey = alone(run_of(14), free=20 * GB)
+    assert freed_by_prune(survey, 12) == {Role.PRIMARY: 2 * allocated(SAVE)}
+    assert look_ahead(survey, {}, None, {Role.PRIMARY: 7 * GB})[Role.PRIMARY].frees == 7 * GB
+
+
 def test_both_sides_on_one_volume_pay_twice() -> None:
     sightings = run_of(14)
     survey = pair(sightings, sightings, free=30 * GB, shared=True)
     found = look_ahead(survey, {})
     assert found[Role.PRIMARY].room == 20 * GB
     assert found[Role.PRIMARY].fits == found[Role.MIRROR].fits == 4  # 20 / 4.94
-    assert found[Role.PRIMARY].frees == 4 * SAVE  # two steps beyond twelve, on both sides
+    assert found[Role.PRIMARY].frees == 4 * allocated(SAVE)  # two steps beyond twelve, on both sides
     assert "every save counts twice" in " ".join(found[Role.PRIMARY].basis)
 
 

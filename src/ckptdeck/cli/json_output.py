@@ -65,6 +65,7 @@ def plan_document(plan: Plan) -> Document:
         "refused": None if plan.refused is None else {"guard": plan.refused.guard, "text": plan.refused.text},
         "items": [item_object(item) for item in plan.items],
         "frees": plan.frees,
+        "frees_at_most": plan.at_most,
         "needs": plan.needs,
         "confirm_count": plan.count,
     }
@@ -92,6 +93,7 @@ def item_object(item: PlanItem) -> Document:
         "reason": item.reason,
         "guard": item.guard,
         "size": item.size,
+        "frees": item.frees,
         "identity": _stamps(item.stamps),
         "replaces": _stamps(item.target),
     }

@@ -68,13 +68,15 @@ def restrict(plan: Plan, saved: SavedPlan) -> Plan:
     items = tuple(
         item
         if not item.acts or _key(item) in saved.items
-        else replace(item, act=Act.SKIP, guard=_NOT_IN_PLAN, reason=f"not in the saved plan {visible(saved.path)}")
+        else replace(
+            item, act=Act.SKIP, guard=_NOT_IN_PLAN, reason=f"not in the saved plan {visible(saved.path)}", frees=0
+        )
         for item in plan.items
     )
     kept = [item for item in items if item.acts]
     share = sum(item.size for item in kept) / max(1, sum(item.size for item in plan.acting))
     count = None if plan.count is None else sum(item.act is Act.DELETE for item in kept)
-    return replace(plan, items=items, count=count, needs=round(plan.needs * share), frees=round(plan.frees * share))
+    return replace(plan, items=items, count=count, needs=round(plan.needs * share))
 
 
 def _key(item: PlanItem) -> _Key:

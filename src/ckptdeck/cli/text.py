@@ -230,7 +230,7 @@ def plan_lines(plan: Plan, paint: Paint = paint_plain) -> Iterator[str]:
         if plan.needs:
             amounts.append(f"needs {size_text(plan.needs)}")
         if plan.frees:
-            amounts.append(f"frees {size_text(plan.frees)}")
+            amounts.append(f"frees {'up to ' if plan.at_most else ''}{size_text(plan.frees)}")
         yield paint(f"{plan.action}: {', '.join(amounts)}  plan {plan.digest}", "strong")
     elif plan.refused is None:
         yield f"{plan.action}: nothing to do"

@@ -11,12 +11,13 @@ from dataclasses import replace
 
 from ckptdeck.core.checkpoint_set import CheckpointSet, sibling_control
 from ckptdeck.core.filesystem import FileSystem, read_file
+from ckptdeck.core.freed import freed_together
 from ckptdeck.core.manifest import RACY_NS, Manifest
 from ckptdeck.core.record_format import decode_record, seconds_of
 from ckptdeck.core.safe_text import name_from_json
-from ckptdeck.core.sighting import Quarantined, ReadBefore, Record, Removing
+from ckptdeck.core.sighting import Member, Quarantined, ReadBefore, Record, Removing
 from ckptdeck.core.states import Condition, Kind, Role
-from ckptdeck.core.unit import OddThing, walk
+from ckptdeck.core.unit import OddThing, member_of, walk
 
 _LIMIT = 64 << 20
 BESIDE_QUARANTINED = (".json", ".record")
@@ -72,17 +73,20 @@ def list_quarantine(fs: FileSystem, checkpoint_set: CheckpointSet) -> tuple[Quar
         if entry.stat is None or entry.name.startswith(".") or entry.name.endswith(BESIDE_QUARANTINED):
             continue
         path = os.path.join(directory, entry.name)
-        size = entry.stat.st_size if stat.S_ISREG(entry.stat.st_mode) else _size_of_tree(fs, path)
-        bare = Quarantined(entry.name, entry.name, "no reason was kept", size, entry.stat.st_ctime)
+        members = _members(fs, path, entry.stat)
+        size, frees = sum(member.size for member in members), freed_together(members, None)
+        bare = Quarantined(entry.name, entry.name, "no reason was kept", size, entry.stat.st_ctime, frees=frees)
         found.append(_with_note(fs, path + ".json", bare) if entry.name + ".json" in names else bare)
     return tuple(sorted(found, key=lambda one: (-one.at, one.id)))
 
 
-def _size_of_tree(fs: FileSystem, path: str) -> int:
+def _members(fs: FileSystem, path: str, status: os.stat_result) -> tuple[Member, ...]:
+    if stat.S_ISREG(status.st_mode):
+        return (member_of("", status),)
     try:
-        return sum(member.size for member in walk(fs, path))
+        return walk(fs, path)
     except (OSError, OddThing):
-        return 0
+        return ()
 
 
 def _with_note(fs: FileSystem, path: str, bare: Quarantined) -> Quarantined:

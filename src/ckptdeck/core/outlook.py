@@ -8,14 +8,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
-from statistics import median
 
 from ckptdeck.core.amounts import size_text, span_text
 from ckptdeck.core.plans.prune import Wish, plan_prune
 from ckptdeck.core.samples import OtherGrowth, Sample, other_growth
 from ckptdeck.core.sides import Side, Survey
-from ckptdeck.core.space import bytes_still_needed, cadence_of, good_steps, size_of_save
+from ckptdeck.core.space import bytes_still_needed, cadence_of, good_steps, saves_by_inodes, size_of_save, spacing_of
 from ckptdeck.core.states import Role
 
 
@@ -38,24 +36,33 @@ class Outlook:
 
     role: Role
     size: int | None
+    """Of one save on this side."""
+    per_save: int | None
+    """What one save takes of the volume: of both sides, when they share it."""
     interval: float | None
+    next_save: float | None
     room: int
     """Free, less the reserve and what is still being written."""
     fits: int | None
     """Saves that fit as things are, nothing pruned."""
     full_at: float | None
     """When the first save does not fit any more, nothing pruned."""
+    fits_pruned: int | None
     full_at_pruned: float | None
     """The same after a prune now, and none later."""
     full_at_kept: float | None
-    """The same with the retention after every save; None: never."""
+    """The same with a prune now and after every save; None: never."""
     keep_last: int
     kept_fits: bool | None
     """The retention's peak fits: N kept and one being saved."""
+    kept_spare: int | None
+    """What is then left of the room at the worst moment; less than 0 is what lacks."""
     peak_need: int | None
     """Bytes the retention needs at its worst moment."""
     frees: int
-    """Bytes a prune now would free here."""
+    """Bytes a prune now would free on this volume."""
+    frees_at_most: bool
+    """It may be less: what goes may share blocks with what stays."""
     largest_keep: int | None
     """The largest N whose peak fits on this side."""
     saves_left: int | None
@@ -69,21 +76,30 @@ class Outlook:
 
 
 def look_ahead(
-    survey: Survey, samples: Mapping[Role, Sequence[Sample]], what_if: WhatIf | None = None
+    survey: Survey,
+    samples: Mapping[Role, Sequence[Sample]],
+    what_if: WhatIf | None = None,
+    frees: Mapping[Role, int] | None = None,
 ) -> dict[Role, Outlook]:
-    """An outlook for each side whose volume is known."""
+    """An outlook for each side whose volume is known. `frees` of the same retention saves planning its prune."""
     what_if = what_if or WhatIf()
     keep_last = what_if.keep_last or survey.policy.keep_last
-    plan = plan_prune(survey, Wish(keep_last=keep_last))
+    frees = freed_by_prune(survey, keep_last) if frees is None else frees
     found = {}
     for side in survey.sides:
         if side.inventory.volume is None:
             continue
         pooled = survey.sides if survey.shared_device else (side,)
-        frees = sum(item.size for item in plan.acting if any(item.side is one.role for one in pooled))
-        ground = _Ground.of(side, pooled, survey, samples.get(side.role, ()), what_if, keep_last, frees)
+        freed = sum(frees.get(one.role, 0) for one in pooled)
+        ground = _Ground.of(side, pooled, survey, samples.get(side.role, ()), what_if, keep_last, freed)
         found[side.role] = ground.outlook(side.role, what_if)
     return found
+
+
+def freed_by_prune(survey: Survey, keep_last: int) -> dict[Role, int]:
+    """Bytes that a prune now would free on each side; what a guard protects counts for nothing."""
+    plan = plan_prune(survey, Wish(keep_last=keep_last))
+    return {side.role: sum(item.frees for item in plan.items if item.side is side.role) for side in survey.sides}
 
 
 def largest_keep(outlooks: Mapping[Role, Outlook]) -> int | None:
@@ -109,6 +125,7 @@ class _Ground:
     """How many those are, on the fuller side."""
     keep_last: int
     frees: int
+    at_most: bool
     spacing: float | None
     """Training steps between two saves."""
     inodes: int | None
@@ -151,6 +168,8 @@ class _Ground:
             basis.append(f"{size_text(quarantined)} in quarantine, which `ckptdeck purge` frees")
         if len(pooled) > 1:
             basis.append("both sides on one volume: every save counts twice")
+        if frees and volume.shares_blocks:
+            basis.append(f"files on {volume.fs_type} may share blocks, so a prune may free less than their sizes")
         if volume.optimistic:
             basis.append(f"free space on {volume.fs_type} may be less than it says")
         return cls(
@@ -164,8 +183,9 @@ class _Ground:
             there=max((len(found_steps) for found_steps in steps.values()), default=0),
             keep_last=keep_last,
             frees=frees,
-            spacing=_spacing(survey),
-            inodes=_saves_by_inodes(side, volume.free_inodes),
+            at_most=volume.shares_blocks,
+            spacing=spacing_of(survey.steps),
+            inodes=saves_by_inodes(side),
             others=others,
             basis=tuple(basis),
         )
@@ -173,7 +193,8 @@ class _Ground:
     def outlook(self, role: Role, what_if: WhatIf) -> Outlook:
         saves_left = self._saves_left(what_if.steps_left)
         fits = self._fits(self.room)
-        kept_fits = self._retention_fits()
+        spare = self._kept_spare()
+        kept_fits = None if spare is None else spare >= 0
         peak = None if self.size is None else (self.keep_last + 1) * self.size
         basis = self.basis
         if what_if.steps_left is not None and self.spacing is None:
@@ -181,16 +202,21 @@ class _Ground:
         return Outlook(
             role=role,
             size=self.each,
+            per_save=self.size,
             interval=self.interval,
+            next_save=None if self.interval is None else self.next_save,
             room=self.room,
             fits=fits,
             full_at=self._full_at(self.room),
+            fits_pruned=self._fits(self.room + self.frees),
             full_at_pruned=self._full_at(self.room + self.frees),
             full_at_kept=self._full_at_kept(),
             keep_last=self.keep_last,
             kept_fits=kept_fits,
+            kept_spare=spare,
             peak_need=peak,
             frees=self.frees,
+            frees_at_most=self.at_most and self.frees > 0,
             largest_keep=None if not self.size else max(0, (self.room + self.ours) // self.size - 1),
             saves_left=saves_left,
             rest_fits=None if saves_left is None or fits is None else saves_left <= fits,
@@ -218,23 +244,23 @@ class _Ground:
             return None
         return self.next_save + fits * self.interval
 
-    def _retention_fits(self) -> bool | None:
+    def _kept_spare(self) -> int | None:
+        """What the retention leaves at its peak, also where guards let it free less than it would like to."""
         if not self.size:
             return None
         missing = max(1, self.keep_last + 1 - self.there)
-        return self.room >= missing * self.size
+        settled = self.room + self.ours - (self.keep_last + 1) * self.size
+        return min(settled, self.room + self.frees - missing * self.size)
 
     def _full_at_kept(self) -> float | None:
-        """With a prune after every save: never, unless the peak does not fit or others take the room."""
-        if not self.size or self.interval is None:
+        """With a prune now and after every save: never, unless the peak does not fit or others take the room."""
+        spare = self._kept_spare()
+        if spare is None or self.interval is None:
             return None
-        if not self._retention_fits():
-            return self._full_at(self.room)
+        if spare < 0:
+            return self._full_at(self.room + self.frees)
         rate = self.others.bytes_per_second
-        if rate <= 0:
-            return None
-        settled = self.room + self.ours - (self.keep_last + 1) * self.size
-        return self.now + max(0.0, settled) / rate
+        return self.now + spare / rate if rate > 0 else None
 
     def _saves_left(self, steps_left: int | None) -> int | None:
         if steps_left is None:
@@ -251,18 +277,3 @@ class _Ground:
         if not kept_fits:
             return False
         return full_at is None or self.interval is None or self.next_save + saves_left * self.interval <= full_at
-
-
-def _spacing(survey: Survey) -> float | None:
-    """The median distance between the numbers of the newest steps."""
-    steps = sorted({row.step for row in survey.steps if row.step is not None}, reverse=True)[:50]
-    gaps = [newer - older for newer, older in pairwise(steps)]
-    return median(gaps) if gaps else None
-
-
-def _saves_by_inodes(side: Side, free_inodes: int) -> int | None:
-    """File systems that make inodes as they go report none free at all, and never run out of them."""
-    if free_inodes <= 0:
-        return None
-    most = max((len(copy.sighting.identity.members) for copy in side.present if copy.sighting.identity), default=0)
-    return free_inodes // most if most else None

@@ -16,6 +16,10 @@ from ckptdeck.core.states import Condition, Evidence, FlightState, Kind, MemberK
 if TYPE_CHECKING:
     from ckptdeck.core.manifest import ManifestContents
 
+BLOCK = 512
+"""Bytes of what a stat calls a block, on every file system."""
+_SHARING = frozenset({"btrfs", "xfs", "zfs", "bcachefs"})
+
 
 @dataclass(frozen=True, slots=True)
 class Member:
@@ -30,7 +34,7 @@ class Member:
     mode: int
     links: int
     blocks: int
-    """Allocated 512-byte blocks."""
+    """Allocated, of `BLOCK` bytes each."""
     kind: MemberKind = MemberKind.FILE
     """Links and empty directories have size 0."""
     target: str = ""
@@ -59,6 +63,12 @@ class Identity:
     @property
     def files(self) -> tuple[Member, ...]:
         return tuple(member for member in self.members if member.kind is MemberKind.FILE)
+
+    @property
+    def allocated(self) -> int:
+        """Bytes on the disk: less than `size` for a sparse file, and counted once for a file with two names here."""
+        nodes = {(m.device, m.inode): m.blocks for m in self.members if m.kind is MemberKind.FILE}
+        return sum(nodes.values()) * BLOCK
 
     @property
     def node(self) -> tuple[int, int] | None:
@@ -244,6 +254,8 @@ class Quarantined:
     kind: Kind = Kind.FILE
     named: bool = False
     """Its note could be read: `name` is the checkpoint's, not only the id."""
+    frees: int = 0
+    """Bytes that purging it gives back (freed.py)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,6 +307,11 @@ class Volume:
     read_only: bool
     mount: str
     """Boot-independent identity of the mount: "<mount id>:<device>"."""
+
+    @property
+    def shares_blocks(self) -> bool:
+        """Two files may have blocks in common (reflinks, snapshots), and no stat says which."""
+        return self.fs_type in _SHARING
 
 
 @dataclass(frozen=True, slots=True)

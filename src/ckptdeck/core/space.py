@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby, islice, pairwise
 from statistics import median
 
 from ckptdeck.core.amounts import counted, size_text, span_text
 from ckptdeck.core.policy import Policy
-from ckptdeck.core.sides import Projection, Side
+from ckptdeck.core.sides import Projection, Side, Step
 from ckptdeck.core.sighting import Checkpoint
 from ckptdeck.core.states import FlightState, State
 from ckptdeck.core.times import doubt_about
@@ -90,6 +90,23 @@ def good_steps(side: Side) -> dict[int, int]:
         if step is not None and all(copy.state in _GOOD for copy in copies):
             found[step] = sum(copy.size for copy in copies)
     return found
+
+
+def spacing_of(steps: Sequence[Step]) -> float | None:
+    """Training steps between two saves: the median distance between the numbers of the newest."""
+    numbers = sorted({row.step for row in steps if row.step is not None}, reverse=True)[:_RECENT_SAVES]
+    gaps = [newer - older for newer, older in pairwise(numbers)]
+    return median(gaps) if gaps else None
+
+
+def saves_by_inodes(side: Side) -> int | None:
+    """Saves for which there are inodes; None where they do not run out.
+
+    File systems that make inodes as they go report none free at all.
+    """
+    free = 0 if side.inventory.volume is None else side.inventory.volume.free_inodes
+    most = max((len(copy.sighting.identity.members) for copy in side.present if copy.sighting.identity), default=0)
+    return free // most if free > 0 and most else None
 
 
 def _newest_steps(side: Side) -> Iterator[list[Checkpoint]]:

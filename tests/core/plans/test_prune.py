@@ -17,7 +17,7 @@ from ckptdeck.core.policy import KeepBest, Policy
 from ckptdeck.core.sides import Survey
 from ckptdeck.core.sighting import Sighting
 from ckptdeck.core.states import Condition, Evidence, FlightState, Role, State
-from tests.core.looks import DAY, NOW
+from tests.core.looks import DAY, LOCAL, NOW, allocated
 from tests.core.plans.scenes import SIZE, acts_of, item_of, name_of, pair, part, seen
 
 V = State.VERIFIED
@@ -46,12 +46,52 @@ def test_what_is_beyond_the_last_n_goes_on_both_sides_oldest_first() -> None:
         (200, Role.MIRROR, Act.DELETE),
         (200, Role.PRIMARY, Act.DELETE),
     ]
-    assert plan.frees == 4 * SIZE
+    assert plan.frees == 4 * allocated(SIZE)
+    assert not plan.at_most
     assert plan.answer == "delete 4 copies: 2 on the primary (4.94 GB), 2 on the mirror (4.94 GB)"
     assert item_of(plan, 100, Role.PRIMARY).reason == (
         "beyond the last 3: step_0300.pt and newer are whole on both sides"
     )
     assert item_of(plan, 300, Role.MIRROR).reason == "number 3 of the last 3 whole steps"
+
+
+def with_members(made: Sighting, **changes: Any) -> Sighting:
+    assert made.identity is not None
+    members = tuple(replace(member, **changes) for member in made.identity.members)
+    return replace(made, identity=replace(made.identity, members=members))
+
+
+def test_what_is_freed_is_blocks_that_no_other_name_holds() -> None:
+    sparse = with_members(aged(100), blocks=8)
+    linked = with_members(aged(200), links=2)
+    kept = [aged(step) for step in (300, 400, 500, 600)]
+    plan = plan_prune(pair([sparse, linked, *kept], None, policy=KEEP_THREE))
+    assert [(item.step, item.frees) for item in plan.acting] == [(100, 4096), (200, 0), (300, allocated(SIZE))]
+    assert plan.frees == 4096 + allocated(SIZE)
+
+
+def test_a_mirror_of_hard_links_is_freed_with_the_second_name() -> None:
+    steps = (100, 200, 300, 400)
+    twice = [with_members(aged(step), links=2) for step in steps]
+    plan = plan_prune(pair(twice, twice, policy=KEEP_THREE, shared=True))
+    assert [(item.side, item.frees) for item in plan.acting] == [(Role.MIRROR, 0), (Role.PRIMARY, allocated(SIZE))]
+
+
+def test_hashing_first_frees_nothing() -> None:
+    weak = [
+        replace(one, receipt=replace(one.receipt, evidence=Evidence.CACHE)) for one in map(aged, STEPS) if one.receipt
+    ]
+    plan = plan_prune(pair(weak, None, policy=KEEP_THREE))
+    assert {item.act for item in plan.acting} == {Act.VERIFY, Act.DELETE}
+    assert plan.frees == 7 * allocated(SIZE)
+
+
+def test_reflinks_make_it_an_upper_limit() -> None:
+    survey = both(100, 200, 300, 400)
+    on_xfs = replace(survey.primary.inventory, volume=replace(LOCAL, fs_type="xfs"))
+    survey = replace(survey, primary=replace(survey.primary, inventory=on_xfs))
+    assert plan_prune(survey).at_most
+    assert not plan_prune(survey, Wish(keep_last=4)).at_most
 
 
 def test_the_primary_relies_on_nothing_that_leaves_the_mirror_in_the_same_plan() -> None:

@@ -17,7 +17,9 @@ from tests.core.looks import DAY, NOW
 from tests.core.plans.scenes import acts_of, item_of, name_of, pair, part, seen
 
 V, CUT = State.VERIFIED, State.TRUNCATED
-ENTRY = Quarantined("20260101T000000-abc", name_of(700), "truncated", 1000, NOW - 2 * DAY, Kind.FILE, named=True)
+ENTRY = Quarantined(
+    "20260101T000000-abc", name_of(700), "truncated", 1000, NOW - 2 * DAY, Kind.FILE, named=True, frees=4096
+)
 
 
 def with_quarantine(survey: Survey, *entries: Quarantined, role: Role = Role.MIRROR) -> Survey:
@@ -77,7 +79,7 @@ def test_purge_takes_what_was_asked_for_and_says_it_is_for_good() -> None:
     assert [item.name for item in plan_purge(survey).acting] == [old.id, "young"]
     plan = plan_purge(survey, older_than=DAY)
     assert [item.name for item in plan.acting] == [old.id]
-    assert plan.frees == 1000
+    assert plan.frees == 4096
     assert "for good" in plan.answer
     assert [item.name for item in plan_purge(survey, ("young",)).acting] == ["young"]
     with pytest.raises(UsageError, match="nothing called"):

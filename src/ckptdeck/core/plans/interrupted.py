@@ -177,6 +177,7 @@ def _part(
         target=() if final is None else stamps_of(final),
         target_inode=None if final is None else inode_of(final),
         details={} if details is None else {**details, "part": flight.name},
+        frees=flight.size if act is Act.DISCARD else 0,
     )
 
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from ckptdeck.core.errors import UsageError
+from ckptdeck.core.freed import freed_by
 from ckptdeck.core.guards import Guard, foreign
 from ckptdeck.core.plans.plan import Act, PlanItem, Refusal
 from ckptdeck.core.safe_text import visible
 from ckptdeck.core.sides import Side, Step, Survey
-from ckptdeck.core.sighting import Checkpoint, InFlight, Stamp
+from ckptdeck.core.sighting import Checkpoint, Identity, InFlight, Stamp
 from ckptdeck.core.states import FlightState, Role
 
 
@@ -89,6 +91,24 @@ def does(
         details=details,
         kind=source.sighting.kind,
     )
+
+
+def with_what_comes_free(survey: Survey, victims: Iterable[PlanItem]) -> list[PlanItem]:
+    """The items, which delete checkpoints in this order, each with the bytes that its side gets back."""
+    items = list(victims)
+    sides = [survey.side(item.side) for item in items]
+    copies = [None if side is None else side.find(item.name) for side, item in zip(sides, items, strict=True)]
+    identities = [Identity(()) if c is None or c.sighting.identity is None else c.sighting.identity for c in copies]
+    frees = freed_by(identities, [None if side is None else side.inventory.volume for side in sides])
+    return [replace(item, frees=each) for item, each in zip(items, frees, strict=True)]
+
+
+def may_share_blocks(survey: Survey, items: Iterable[PlanItem]) -> bool:
+    """Whether what is freed is an upper limit only: reflinks and snapshots show in no stat."""
+    sharing = {
+        side.role for side in survey.sides if side.inventory.volume is not None and side.inventory.volume.shares_blocks
+    }
+    return any(item.frees and item.side in sharing for item in items)
 
 
 def stamps_of(checkpoint: Checkpoint) -> tuple[Stamp, ...]:

@@ -71,6 +71,8 @@ class PlanItem:
     """What the executor needs beside: e.g. {"mode": "first-publish", "part": "x.pt.part"}."""
     kind: Kind = Kind.FILE
     """Of what is read; a group's names are the paths of its stamps."""
+    frees: int = 0
+    """Bytes that `side` gets back, when everything before it in the plan is done too (freed.py)."""
 
     @property
     def acts(self) -> bool:
@@ -92,14 +94,15 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A list of items computed from disk. `needs` and `frees` in bytes, on the side that is changed."""
+    """A list of items computed from disk. `needs` in bytes, on the side that is changed."""
 
     action: str
     """"adopt", "mirror", "repair", "recover", ..."""
     items: tuple[PlanItem, ...]
     refused: Refusal | None = None
     needs: int = 0
-    frees: int = 0
+    at_most: bool = False
+    """`frees` is an upper limit: what goes may share blocks with what stays."""
     answer: str = ""
     """One sentence that comes before the items (recover: where to resume)."""
     options: Mapping[str, str] = field(default_factory=dict)
@@ -113,6 +116,11 @@ class Plan:
     def acting(self) -> tuple[PlanItem, ...]:
         """The items that change something."""
         return tuple(item for item in self.items if item.acts)
+
+    @property
+    def frees(self) -> int:
+        """Bytes that come back on both sides together."""
+        return sum(item.frees for item in self.items)
 
     @property
     def digest(self) -> str:

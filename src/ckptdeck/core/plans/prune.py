@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from ckptdeck.core.amounts import counted, size_text
 from ckptdeck.core.errors import UsageError
 from ckptdeck.core.guards import Guard, everything_vanished, protects, side_not_usable
-from ckptdeck.core.plans.items import does, stays, stopped
+from ckptdeck.core.plans.items import does, may_share_blocks, stays, stopped, with_what_comes_free
 from ckptdeck.core.plans.keep import keep_set, row_counts
 from ckptdeck.core.plans.plan import Act, Plan, PlanItem, Refusal
 from ckptdeck.core.policy import KeepBest, Policy, parse_keep_best
@@ -93,13 +93,13 @@ def plan_prune(survey: Survey, wish: Wish | None = None) -> Plan:
     if retention.refused is not None:
         return Plan("prune", (), retention.refused, options=wish.options())
     judged = [item for row in survey.steps for item in retention.judge(row)]
-    victims = [item for item in reversed(judged) if item.act is Act.DELETE]
+    victims = with_what_comes_free(survey, (item for item in reversed(judged) if item.act is Act.DELETE))
     first = retention.hash_first(victims)
     stay = [item for item in judged if not item.acts]
     return Plan(
         "prune",
         (*first, *victims, *stay),
-        frees=sum(item.size for item in victims),
+        at_most=may_share_blocks(survey, victims),
         answer=_answer(victims, first, stay),
         options=wish.options(),
         count=len(victims) if _takes_too_much(survey, victims) else None,

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from ckptdeck.core.amounts import span_text
 from ckptdeck.core.guards import condition, side_not_usable
 from ckptdeck.core.plans.interrupted import interrupted_items
-from ckptdeck.core.plans.items import stays
+from ckptdeck.core.plans.items import may_share_blocks, stays
 from ckptdeck.core.plans.keep import keep_set
 from ckptdeck.core.plans.plan import Act, Plan, PlanItem
 from ckptdeck.core.safe_text import shell_word, visible
@@ -35,10 +35,7 @@ def plan_recover(survey: Survey) -> Plan:
     taken = {(item.side, item.name) for item in items}
     items += [item for item in _findings(survey) if (item.side, item.name) not in taken]
     ordered = tuple(sorted(items, key=lambda item: (not item.acts, item.step is None, -(item.step or 0))))
-    freed = sum(
-        item.size for item in ordered if item.act is Act.DISCARD and item.details.get("mode") in ("part", "tree")
-    )
-    return Plan("recover", ordered, frees=freed, answer=_answer(survey, ordered))
+    return Plan("recover", ordered, at_most=may_share_blocks(survey, ordered), answer=_answer(survey, ordered))
 
 
 # --- what is not as it should be, and which command sees to it

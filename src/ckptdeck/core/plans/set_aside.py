@@ -8,7 +8,7 @@ from ckptdeck.core.amounts import counted, size_text
 from ckptdeck.core.errors import UsageError
 from ckptdeck.core.guards import Guard, not_quiet, protects, side_not_usable
 from ckptdeck.core.plans.interrupted import no_deletion
-from ckptdeck.core.plans.items import choose_rows, does, part_stamps, stays, stopped
+from ckptdeck.core.plans.items import choose_rows, does, may_share_blocks, part_stamps, stays, stopped
 from ckptdeck.core.plans.plan import Act, Plan, PlanItem, Refusal
 from ckptdeck.core.safe_text import visible
 from ckptdeck.core.sides import Side, Step, Survey
@@ -65,9 +65,10 @@ def plan_purge(survey: Survey, ids: Sequence[str] = (), *, older_than: float | N
         (side, one) for side in survey.sides for one in side.inventory.quarantine
     ]
     items = [_purge_item(side, one, survey, older_than) for side, one in chosen]
-    freed = sum(item.size for item in items if item.acts)
-    answer = f"purge {counted(sum(item.acts for item in items), 'artifact')}, for good: {size_text(freed)}"
-    return Plan("purge", tuple(items), frees=freed, answer=answer, options=options, names=tuple(ids))
+    total = sum(item.size for item in items if item.acts)
+    answer = f"purge {counted(sum(item.acts for item in items), 'artifact')}, for good: {size_text(total)}"
+    at_most = may_share_blocks(survey, items)
+    return Plan("purge", tuple(items), at_most=at_most, answer=answer, options=options, names=tuple(ids))
 
 
 def _unusable(survey: Survey, side: Role | None) -> Refusal | None:
@@ -165,7 +166,8 @@ def _entry_item(one: Quarantined, role: Role, act: Act, reason: str, refusal: Re
     if refusal is not None:
         return PlanItem(one.id, role, Act.SKIP, refusal.text, size=one.size, guard=str(refusal.guard))
     details = {"checkpoint": one.name} if act is not Act.KEEP else {}
-    return PlanItem(one.id, role, act, reason, size=one.size, details=details, kind=one.kind)
+    frees = one.frees if act is Act.PURGE else 0
+    return PlanItem(one.id, role, act, reason, size=one.size, details=details, kind=one.kind, frees=frees)
 
 
 def _answer(acting: list[PlanItem]) -> str:
