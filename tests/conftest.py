@@ -50,6 +50,7 @@ EXPECTED_SKIPS = (
     ExpectedSkip("tests/crash/test_syscalls.py::*", "strace", _on_path("strace")),
     ExpectedSkip("tests/terminal/*", "tmux", _on_path("tmux")),
     ExpectedSkip("tests/cli/test_export.py::*", "xxhsum", _on_path("xxhsum")),
+    ExpectedSkip("tests/cli/test_directories.py::*xxhsum*", "xxhsum", _on_path("xxhsum")),
     ExpectedSkip("tests/integrations/test_torch_publish.py", "torch", _installed("torch")),
     ExpectedSkip("tests/integrations/test_*librar*.py", "the integrations extra", _installed(*INTEGRATIONS)),
     ExpectedSkip("tests/integrations/test_power_cut_of_libraries.py::*", "root and loop devices", may_mount),

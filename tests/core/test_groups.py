@@ -121,7 +121,7 @@ def test_the_order_of_a_listing_changes_nothing() -> None:
 
 def test_a_group_has_the_step_and_the_family_of_its_names() -> None:
     (of_words,) = found(*NANOCHAT)
-    assert (of_words.step, of_words.family) == (810, "single-file")
+    assert (of_words.step, of_words.family) == (810, "several-files")
     (of_tensorflow,) = found("ckpt-7.index")
     assert (of_tensorflow.step, of_tensorflow.family) == (7, "tensorflow")
     (of_composer,) = found("ep1-ba100-rank0.pt", "ep1-ba100-rank1.pt")

@@ -9,8 +9,8 @@ import pytest
 
 from ckptdeck.core import guards
 from ckptdeck.core.guards import Guard
-from ckptdeck.core.sighting import Checkpoint, Writer
-from ckptdeck.core.states import Condition, FlightState, Origin, Role, State
+from ckptdeck.core.sighting import Checkpoint, Identity, Writer
+from ckptdeck.core.states import Condition, FlightState, MemberKind, Origin, Role, State
 from tests.core.looks import NOW, SERVER, identity, inventory, ns, record
 from tests.core.plans.scenes import SIZE, name_of, pair, part, seen
 
@@ -228,3 +228,16 @@ def test_hostile_names_are_shown_escaped() -> None:
     for refusal in (guards.pinned(found), guards.pointer_target(found)):
         assert refusal is not None
         assert "\x1b" not in refusal.text
+
+
+def test_a_link_is_no_younger_than_what_it_leads_to_and_an_empty_directory_as_young_as_itself() -> None:
+    """A copy makes its links anew, and nothing else tells how old a directory without a file is."""
+    side = pair([]).primary
+    old, young = identity().members[0], identity(age=10).members[0]
+    link = replace(young, path="to", kind=MemberKind.LINK, target="x", size=0)
+    itself = replace(young, kind=MemberKind.DIRECTORY)
+    assert guards.any_not_quiet(Identity((old, link), itself), side, NOW, MIN_AGE) is None
+    for members in ((), (link,)):
+        refusal = guards.any_not_quiet(Identity(members, itself), side, NOW, MIN_AGE)
+        assert refusal is not None
+        assert refusal.guard == Guard.AGE

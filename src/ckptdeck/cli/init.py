@@ -7,19 +7,19 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections import Counter
 
 from ckptdeck.cli.arguments import add_selection, is_directory_word, select
+from ckptdeck.cli.grouping import confirmation, families, found_lines, group_shapes
 from ckptdeck.cli.interruption import Interruption
 from ckptdeck.cli.json_output import optional_name
 from ckptdeck.cli.session import Session, open_session
 from ckptdeck.cli.terminal import Terminal
-from ckptdeck.core.amounts import counted, size_text
+from ckptdeck.core.amounts import size_text
 from ckptdeck.core.checkpoint_set import POLICY, CheckpointSet
 from ckptdeck.core.errors import UsageError
 from ckptdeck.core.initialise import Initialised, initialise
 from ckptdeck.core.safe_text import json_name, visible
-from ckptdeck.core.states import CANDIDATES, State
+from ckptdeck.core.states import CANDIDATES
 from ckptdeck.core.survey import Side, Survey
 from ckptdeck.monitor import log
 from ckptdeck.monitor.command_line import action_line
@@ -76,10 +76,14 @@ def _say(session: Session, done: Initialised, survey: Survey, next_steps: list[t
     terminal = session.terminal
     for side in survey.sides:
         terminal.say(_side_line(side, done))
-        for line in _group_lines(side):
+        for line in found_lines(side):
             terminal.say(f"  {line}")
     if session.pair.primary.control is not None:
-        terminal.say(f"policy  {visible(session.pair.primary.control_path(POLICY))}")
+        policy = session.pair.primary.control_path(POLICY)
+        terminal.say(f"policy  {visible(policy)}")
+        confirm = confirmation(survey.sides, policy)
+        if confirm is not None:
+            terminal.say(f"groups  {confirm}")
     terminal.say()
     for command, what in next_steps:
         terminal.say(f"next: {what}")
@@ -91,25 +95,6 @@ def _side_line(side: Side, done: Initialised) -> str:
     made = "made" if inventory.control in done.created else "was there already"
     control = "" if inventory.control is None else f"  control directory {visible(inventory.control)} ({made})"
     return f"{side.role.value:7} {visible(inventory.root)}{control}"
-
-
-def _group_lines(side: Side) -> list[str]:
-    """How names are grouped: one line per family with a count, a size and an example."""
-    lines = []
-    for family, count in _families(side).items():
-        members = [checkpoint for checkpoint in side.present if checkpoint.sighting.family == family]
-        steps = [checkpoint.step for checkpoint in members if checkpoint.step is not None]
-        reach = f", steps {min(steps)} to {max(steps)}" if steps else ""
-        size = size_text(sum(checkpoint.size for checkpoint in members))
-        lines.append(f"{counted(count, 'checkpoint')} {family}, {size}{reach}, like {visible(members[0].name)}")
-    foreign = [checkpoint for checkpoint in side.checkpoints if checkpoint.state is State.FOREIGN]
-    if foreign:
-        lines.append(f"{counted(len(foreign), 'other name')}, never touched, like {visible(foreign[0].name)}")
-    return lines or ["nothing in it yet"]
-
-
-def _families(side: Side) -> Counter[str]:
-    return Counter(checkpoint.sighting.family for checkpoint in side.present)
 
 
 def _next_steps(survey: Survey, session: Session) -> list[tuple[str, str]]:
@@ -138,9 +123,18 @@ def _document(done: Initialised, survey: Survey, next_steps: list[tuple[str, str
         "schema": "ckptdeck.init/1",
         "run_id": survey.run_id,
         "sides": {role: None if one is None else _set_object(one, done) for role, one in sets.items()},
-        "families": {side.role.value: dict(_families(side)) for side in survey.sides},
+        "families": {side.role.value: dict(families(side)) for side in survey.sides},
+        "groups": {side.role.value: _group_objects(side) for side in survey.sides},
         "next": [{"command": command, "text": text} for command, text in next_steps],
     }
+
+
+def _group_objects(side: Side) -> list[dict[str, object]]:
+    """What the checkpoints of several files are made of, # standing for numbers."""
+    return [
+        {"checkpoints": count, "files": [{**json_name(kind), "count": number} for kind, number in shape]}
+        for shape, count in group_shapes(side).most_common()
+    ]
 
 
 def _set_object(one: CheckpointSet, done: Initialised) -> dict[str, object]:

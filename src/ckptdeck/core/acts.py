@@ -168,12 +168,11 @@ class Acts:
 
     def _require_quiet(self, unit: Unit, found: Identity) -> None:
         now, least = self.host.clock.now(), self._policy.min_age
-        for member in found.members:
-            refusal = not_quiet(member.mtime_ns, now, least)
+        times = [(member.path, member.mtime_ns) for member in found.files] or [("", found.mtime_ns)]
+        for path, time in times:
+            refusal = not_quiet(time, now, least)
             if refusal is not None:
-                raise Refused(
-                    f"{visible(unit.path_of(member.path))} may not be touched: {refusal.text}", guard=refusal.guard
-                )
+                raise Refused(f"{visible(unit.path_of(path))} may not be touched: {refusal.text}", guard=refusal.guard)
 
     def _require_unpinned(self, item: PlanItem) -> None:
         """A pin on either side protects both, also one set since the plan was made."""

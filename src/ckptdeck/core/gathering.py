@@ -10,13 +10,14 @@ import os
 import stat
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from ckptdeck.core.checkpoint_set import CheckpointSet
 from ckptdeck.core.errors import describe_os_error
-from ckptdeck.core.filesystem import DirectoryEntry, FileSystem
+from ckptdeck.core.filesystem import DirectoryEntry, FileSystem, once_more
 from ckptdeck.core.groups import Group, find_groups
 from ckptdeck.core.manifest import RECORD, ManifestContents, store_name
-from ckptdeck.core.naming import FOREIGN_FAMILY, NameReading, NameRole, read_directory, read_name
+from ckptdeck.core.naming import FOREIGN_FAMILY, SINGLE_FILE, NameReading, NameRole, read_directory, read_name
 from ckptdeck.core.pointers import POINTER_LIMIT
 from ckptdeck.core.policy import Policy
 from ckptdeck.core.safe_text import visible
@@ -126,7 +127,7 @@ class Gathering:
         path = self._set.path_of(bare.name)
         itself = member_of("", status, MemberKind.DIRECTORY)
         try:
-            identity = Identity(walk(self._fs, path), itself)
+            identity = Identity(once_more(partial(walk, self._fs, path)), itself)
         except FileNotFoundError:
             return replace(bare, identity=Identity((), itself), moved=True)
         except OddThing as odd:
@@ -199,7 +200,7 @@ class Gathering:
         if not (stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode) or stat.S_ISLNK(status.st_mode)):
             return _FOREIGN
         if reading.role is NameRole.POINTER and stat.S_ISREG(status.st_mode) and status.st_size > POINTER_LIMIT:
-            return NameReading(NameRole.ROLLING, "single-file")
+            return NameReading(NameRole.ROLLING, SINGLE_FILE)
         if is_directory and reading.role is not NameRole.IN_FLIGHT:
             return read_directory(name, reading, self._names_inside(name, status))
         return reading

@@ -12,11 +12,13 @@ from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from functools import lru_cache
 
-from ckptdeck.core.naming import REMEMBERED_NAMES, NameReading, NameRole
+from ckptdeck.core.naming import REMEMBERED_NAMES, SINGLE_FILE, NameReading, NameRole
 from ckptdeck.core.siblings import sibling_key
 from ckptdeck.core.sighting import Record
 from ckptdeck.core.states import Kind
 
+SEVERAL_FILES = "several-files"
+"""Family of a group whose names no system claims."""
 _FLAGS = re.ASCII | re.DOTALL
 _TENSORFLOW = re.compile(r"(.+-[0-9]+)\.(?:index|meta|data-[0-9]{5}-of-[0-9]{5})", _FLAGS)
 _NVRX = re.compile(r"(iter_[0-9]{7})_[0-9]+_local\.pt", _FLAGS)
@@ -182,4 +184,5 @@ def _group(name: str, parts: list[str], readings: Mapping[str, NameReading], ste
     told = told or [readings[part] for part in members if readings[part].role is NameRole.CHECKPOINT]
     if step is None:
         step = next((reading.step for reading in told if reading.step is not None), None)
-    return Group(name, told[0].family if told else "single-file", step, members)
+    family = next((reading.family for reading in told if reading.family != SINGLE_FILE), SEVERAL_FILES)
+    return Group(name, family, step, members)

@@ -100,10 +100,14 @@ def times_alike(side: Side) -> Refusal | None:
 
 
 def any_not_quiet(identity: Identity | None, side: Side, now: float, min_age: float) -> Refusal | None:
-    """The same over every member of a checkpoint: one young shard is enough. None where nothing is on disk."""
+    """The same over every file of a checkpoint: one young shard is enough. None where nothing is on disk.
+
+    A link is as young as its copy; of what holds no file the directory itself counts.
+    """
     if identity is None:
         return None
-    return times_alike(side) or _first(not_quiet(member.mtime_ns, now, min_age) for member in identity.members)
+    times = [member.mtime_ns for member in identity.files] or [identity.mtime_ns]
+    return times_alike(side) or _first(not_quiet(time, now, min_age) for time in times)
 
 
 # --- one checkpoint

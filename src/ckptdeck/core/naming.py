@@ -25,6 +25,8 @@ _Patterns = tuple[re.Pattern[str], ...]
 PART_SUFFIX = ".part"
 FOREIGN_FAMILY = "foreign"
 """Of every name that no family, pattern or record knows."""
+SINGLE_FILE = "single-file"
+"""Of a file of a known extension that no system claims."""
 LONGEST_NAME = 255
 """Bytes a name may have on every file system that is supported."""
 REMEMBERED_NAMES = 1 << 17
@@ -319,7 +321,7 @@ def _read_single_file(name: str) -> NameReading:
     match = _EXTENSION.fullmatch(name)
     if match is None:
         return NameReading(NameRole.FOREIGN, FOREIGN_FAMILY)
-    return _named("single-file", _step_in(_WEIGHTS.sub("", match[1])))
+    return _named(SINGLE_FILE, _step_in(_WEIGHTS.sub("", match[1])))
 
 
 def _step_in(stem: str) -> int | None:

@@ -11,16 +11,18 @@ import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
+from ckptdeck.core.amounts import counted
 from ckptdeck.core.checkpoint_set import Pair
 from ckptdeck.core.errors import Cancelled, CkptdeckError, FreshRun, NothingWhole, VolumeSuspect
 from ckptdeck.core.host import Host
+from ckptdeck.core.naming import GROUP_FAMILIES
 from ckptdeck.core.plans.items import does
 from ckptdeck.core.plans.plan import Act, Plan
 from ckptdeck.core.plans.repair import plan_repair
 from ckptdeck.core.progress import UNHURRIED, Effort
 from ckptdeck.core.safe_text import shell_word, visible
 from ckptdeck.core.sighting import Checkpoint
-from ckptdeck.core.states import BAD, CANDIDATES, NOT_THERE, Condition, FlightState, Role, State
+from ckptdeck.core.states import BAD, CANDIDATES, NOT_THERE, Condition, FlightState, Kind, Role, State
 from ckptdeck.core.survey import ResumePoint, Side, Step, Survey
 from ckptdeck.core.times import is_quiet
 from ckptdeck.core.verify import verify_one
@@ -190,6 +192,7 @@ class _Search:
         yield from self.passed[:_TOLD]
         if len(self.passed) > _TOLD:
             yield f"{len(self.passed) - _TOLD} more were passed over; `ckptdeck status` lists them"
+        yield from self.of_several_files()
         for side in self.sides:
             for flight in side.inventory.in_flight:
                 if flight.state is FlightState.READY and self.is_newer(flight.step):
@@ -197,6 +200,18 @@ class _Search:
                         f"{visible(flight.name)} on the {side.role} is complete and newer; `ckptdeck recover` "
                         "gives it its name"
                     )
+
+    def of_several_files(self) -> Iterator[str]:
+        """TensorFlow takes what its names begin with for a path; of others there is no file called like the answer."""
+        side = None if self.found is None else self.survey.side(self.found.side)
+        copy = None if self.found is None or side is None else side.find(self.found.name)
+        if copy is None or copy.sighting.kind is not Kind.GROUP or copy.sighting.family in GROUP_FAMILIES:
+            return
+        identity = copy.sighting.identity
+        files = [member.path for member in identity.files] if identity is not None else []
+        shown = ", ".join(visible(name) for name in files[:_TOLD])
+        more = f" and {len(files) - _TOLD} more" if len(files) > _TOLD else ""
+        yield f"{visible(copy.name)} is {counted(len(files), 'file')}, and none has that name: {shown}{more}"
 
     def is_newer(self, step: int | None) -> bool:
         if self.found is None or self.found.step is None:
