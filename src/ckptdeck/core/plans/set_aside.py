@@ -42,14 +42,17 @@ def plan_quarantine(survey: Survey, names: Sequence[str] = (), *, side: Role | N
 
 def plan_put_back(survey: Survey, ids: Sequence[str]) -> Plan:
     """From quarantine to its name, if that is free. Raises UsageError for an id that is nowhere."""
+    options = {"from-quarantine": " ".join(ids)}
+    refused = next((r for s in survey.sides if (r := side_not_usable(survey, s.role)) is not None), None)
+    if refused is not None:
+        return Plan("restore", (), refused, options=options)
     items = []
     for entry in ids:
         side, one = _find(survey, entry)
         refusal = _may_not_come_back(side, one)
         reason = f"set aside {visible(one.reason)}; its name is free"
         items.append(_entry_item(one, side.role, Act.PUT_BACK, reason, refusal))
-    refused = next((r for s in survey.sides if (r := side_not_usable(survey, s.role)) is not None), None)
-    return Plan("restore", tuple(items), refused, names=(), options={"from-quarantine": " ".join(ids)})
+    return Plan("restore", tuple(items), options=options)
 
 
 def plan_purge(survey: Survey, ids: Sequence[str] = (), *, older_than: float | None = None) -> Plan:
