@@ -15,7 +15,7 @@ import xxhash
 from ckptdeck.core.checkpoint_set import CheckpointSet
 from ckptdeck.core.dismantle import dismantle
 from ckptdeck.core.errors import InUse, Refused
-from ckptdeck.core.filesystem import FileSystem
+from ckptdeck.core.filesystem import FileSystem, opened
 from ckptdeck.core.host import Host
 from ckptdeck.core.manifest import store_name
 from ckptdeck.core.naming import PART_SUFFIX, markers_last
@@ -27,6 +27,7 @@ from ckptdeck.core.states import Kind
 from ckptdeck.core.unit import OddThing, Unit, look_at, walk
 from ckptdeck.core.volume import exchange_directories, fsync_directory, rename_into_place
 
+_DIRECTORY = os.O_DIRECTORY | os.O_NOFOLLOW
 _NO_LOCKS = frozenset({errno.EBADF, errno.ENOLCK, errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP})
 
 
@@ -116,19 +117,25 @@ class StagedTree:
             self.discard()
 
     def remove(self) -> None:
-        """Takes apart what is at the staging place, if it is ours. Raises OSError.
-
-        It may have been taken over after the flock was lost.
-        """
-        ours = {self.inode}
-        if self._replaced is not None:
-            ours.add(self._fs.fstat(self._replaced).st_ino)
+        """Takes apart what is at the staging place, if it is ours: the tree, or what it replaced. Raises OSError."""
         try:
-            found = self._fs.lstat(self.path).st_ino
+            if self._replaced is not None:
+                self._remove_replaced(self._replaced)
+            elif self._fs.lstat(self.path).st_ino == self.inode:
+                dismantle(self._fs, self.path)
         except FileNotFoundError:
             return
-        if found in ours:
-            dismantle(self._fs, self.path)
+
+    def _remove_replaced(self, replaced: int) -> None:
+        """Under its flock: another writer may take it for a leftover too, and by the time that we have looked and
+        take apart what lies there it would be that writer's tree.
+        """
+        with opened(self._fs, self.path, os.O_RDONLY | _DIRECTORY) as fd:
+            inode = self._fs.fstat(fd).st_ino
+            if inode != self._fs.fstat(replaced).st_ino or not self._fs.try_lock(fd):
+                return
+            if self._fs.lstat(self.path).st_ino == inode:
+                dismantle(self._fs, self.path)
 
     def give_name(self, host: Host, volume: Volume, final: str, *, replace: bool) -> tuple[Warning, ...]:
         """The tree at its final place: a directory in one atomic step, a group name by name, its marker last.
@@ -163,13 +170,16 @@ class StagedTree:
         except FileExistsError:
             if not replace:
                 raise
-        try:
-            self._replaced = host.fs.open(final, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW)
-        except NotADirectoryError:
-            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), final) from None
-        if exchange_directories(host, self.path, final):
-            return ()
-        old = host.fs.fstat(self._replaced)
+        with contextlib.ExitStack() as until_exchanged:
+            try:
+                old = until_exchanged.enter_context(opened(host.fs, final, os.O_PATH | _DIRECTORY))
+            except NotADirectoryError:
+                raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), final) from None
+            inode = host.fs.fstat(old).st_ino
+            if exchange_directories(host, self.path, final):
+                until_exchanged.pop_all()
+                self._replaced = old
+                return ()
         if self._target.control is None:
             raise Refused(
                 f"{visible(final)} is there, and {volume.fs_type} cannot exchange two directories in one step",
@@ -179,7 +189,7 @@ class StagedTree:
             )
         name, reason = os.path.basename(final), "replaced by a newer save"
         quarantine(
-            host, self._target, volume, Unit(self._target.root, name, Kind.DIRECTORY), inode=old.st_ino, reason=reason
+            host, self._target, volume, Unit(self._target.root, name, Kind.DIRECTORY), inode=inode, reason=reason
         )
         return rename_into_place(host, volume, self.path, final, replace=False, inode=self.inode)
 
@@ -263,7 +273,7 @@ def claim_tree(
 
 
 def _claimed(host: Host, target: CheckpointSet, path: str, kind: Kind, volume: Volume) -> StagedTree | None:
-    fd = host.fs.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    fd = host.fs.open(path, os.O_RDONLY | _DIRECTORY)
     try:
         if not _lock(host.fs, fd, volume):
             raise InUse(
