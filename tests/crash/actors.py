@@ -7,13 +7,21 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from tests.crash.faults import CHANGES, Call, FaultyFileSystem, Killed
+from tests.crash.faults import CHANGES, NAMING, Call, FaultyFileSystem, Killed
 
 Work = Callable[[FaultyFileSystem], object]
 
-_ON_NAMES = frozenset(
-    {"open", "create", "rename", "rename_no_replace", "link", "unlink", "lstat", "list_directory", "read_link"}
-)
+_ON_NAMES = NAMING | {
+    "open",
+    "create",
+    "unlink",
+    "symlink",
+    "make_directory",
+    "remove_directory",
+    "lstat",
+    "list_directory",
+    "read_link",
+}
 _PATIENCE = 30.0
 """Seconds after which an actor that neither pauses nor ends is called hung."""
 
@@ -109,18 +117,25 @@ def is_shared(call: Call, shared: frozenset[str]) -> bool:
 
 
 def _touched(call: Call) -> frozenset[str]:
-    """What a call on names sees or changes. Nobody writes into a file another one reads, so calls on descriptors
-    are private; a lock is not."""
-    if call.name in _ON_NAMES:
-        return frozenset(call.paths) | _changed(call)
-    return frozenset(call.paths) if call.name == "try_lock" else frozenset()
+    """What a call on names sees or changes; "x/" stands for everything in the directory x. Nobody writes into a file
+    another one reads, so calls on descriptors are private; a lock is not."""
+    if call.name not in _ON_NAMES:
+        return frozenset(call.paths) if call.name == "try_lock" else frozenset()
+    return frozenset(call.paths) | _changed(call) | {f"{place}/" for path in call.paths for place in _on_the_way(path)}
 
 
 def _changed(call: Call) -> frozenset[str]:
-    """A name that comes or goes also changes the listing of its directory."""
+    """A name that comes or goes also changes the listing of its directory, and one of a directory all that is in it."""
     if call.name not in _ON_NAMES & CHANGES:
         return frozenset(call.paths) if call.name == "try_lock" else frozenset()
-    return frozenset(call.paths) | {os.path.dirname(path) for path in call.paths}
+    inside = () if call.regular or call.name not in NAMING else (f"{path}/" for path in call.paths)
+    return frozenset(call.paths) | {os.path.dirname(path) for path in call.paths} | frozenset(inside)
+
+
+def _on_the_way(path: str) -> Iterator[str]:
+    while path and path != "/":
+        yield path
+        path = os.path.dirname(path)
 
 
 def schedules(shared_calls: tuple[int, int], *, stride: int = 1) -> Iterator[Schedule]:
