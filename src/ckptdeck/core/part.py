@@ -32,13 +32,17 @@ class Holder(Protocol):
     """Something staged whose flock proves that its writer lives."""
 
     def release(self) -> None: ...
+    def leave(self) -> None: ...
 
 
 _holders: weakref.WeakSet[Holder] = weakref.WeakSet()
 
 
 def keep_from_children(holder: Holder) -> None:
-    """A forked child gives it back at once: it must not keep a flock alive after its writer is dead."""
+    """A forked child gives it back at once: it must not keep a flock alive after its writer is dead.
+
+    Nor does it remove what its parent still writes when it leaves the parent's block by an exception.
+    """
     _holders.add(holder)
 
 
@@ -325,6 +329,7 @@ def _not_regular(path: str) -> Refused:
 
 def _close_inherited() -> None:
     for holder in list(_holders):
+        holder.leave()
         with contextlib.suppress(OSError):
             holder.release()
 

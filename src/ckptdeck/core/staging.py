@@ -81,8 +81,14 @@ class StagedTree:
         """Goes with the directory that has the staging place now: some libraries (Orbax, told to overwrite) put one of
         their own in the place of the one they were given.
 
-        Raises InUse when it is another writer's, FileNotFoundError, OSError.
+        Raises InUse when it is another writer's, or in a forked child, FileNotFoundError, OSError.
         """
+        if self._fd is None:
+            raise InUse(
+                f"{visible(self.path)} is another process's",
+                why="This one was forked from it, and only the process that began to save can end it",
+                next_step="Leave the block in the process that entered it; nothing was touched",
+            )
         if self._fs.lstat(self.path).st_ino == self.inode:
             return
         theirs = _claimed(host, self._target, self.path, self.kind, volume)
