@@ -10,9 +10,10 @@ import json
 import os
 import stat
 from dataclasses import dataclass, replace
+from functools import partial
 
 from ckptdeck.core.errors import UsageError, VolumeSuspect, describe_os_error
-from ckptdeck.core.filesystem import FileSystem, is_there, read_file
+from ckptdeck.core.filesystem import FileSystem, is_there, once_more, read_file
 from ckptdeck.core.safe_text import json_name, name_from_json, visible
 from ckptdeck.core.states import Condition, Role
 from ckptdeck.core.volume import awaits_mount
@@ -106,7 +107,7 @@ def find_set(fs: FileSystem, root: str, role: Role) -> CheckpointSet:
         status = fs.lstat(root)
         if not stat.S_ISDIR(status.st_mode):
             return replace(bare, condition=Condition.UNREADABLE, why=f"{visible(root)} is not a directory")
-        if not fs.list_directory(root) and awaits_mount(fs, root):
+        if not once_more(partial(fs.list_directory, root)) and awaits_mount(fs, root):
             return replace(
                 bare,
                 condition=Condition.NOT_MOUNTED,
@@ -147,7 +148,7 @@ def _with_control(fs: FileSystem, bare: CheckpointSet, device: int) -> Checkpoin
                 why=f"{visible(control)} is on another device than the set, so nothing could be renamed into it: "
                 "the set is not mounted, or needs `ckptdeck init --inside`",
             )
-        document = decode_set(read_file(fs, os.path.join(control, SET), _LIMIT))
+        document = decode_set(once_more(partial(read_file, fs, os.path.join(control, SET), _LIMIT)))
     except OSError as error:
         return replace(bare, condition=Condition.UNREADABLE, why=describe_os_error(error, control))
     except ValueError as error:

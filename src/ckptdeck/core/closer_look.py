@@ -8,10 +8,11 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import partial
 
 from ckptdeck.core.comparison import compare_members, unread
 from ckptdeck.core.errors import describe_os_error
-from ckptdeck.core.filesystem import FileSystem, opened
+from ckptdeck.core.filesystem import FileSystem, once_more, opened
 from ckptdeck.core.flight import Trace
 from ckptdeck.core.naming import FOREIGN_FAMILY
 from ckptdeck.core.probes import probe_file
@@ -107,9 +108,9 @@ def with_structure(fs: FileSystem, root: str, sighting: Sighting) -> Sighting:
     path = os.path.join(root, sighting.name)
     try:
         if sighting.kind is Kind.FILE:
-            finding = _probe_file(fs, path, identity.members[0], sighting.name)
+            finding = once_more(partial(_probe_file, fs, path, identity.members[0], sighting.name))
         else:
-            finding = _probe_tree(fs, root, sighting, identity)
+            finding = once_more(partial(_probe_tree, fs, root, sighting, identity))
     except OSError as error:
         return replace(sighting, error=describe_os_error(error, os.fsdecode(error.filename or path)))
     return replace(sighting, moved=True) if finding is None else replace(sighting, structure=finding)

@@ -14,8 +14,11 @@ import fcntl
 import mmap
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import TypeVar
+
+_T = TypeVar("_T")
 
 _libc = ctypes.CDLL(None, use_errno=True)
 _libc.mmap.restype = ctypes.c_void_p
@@ -220,6 +223,16 @@ def opened(fs: FileSystem, path: str, flags: int, mode: int = 0o666) -> Iterator
             fs.close(fd)
         raise
     fs.close(fd)
+
+
+def once_more(call: Callable[[], _T]) -> _T:
+    """`call`, and again when a server says that the handle it was given is stale: by path it is found anew (R28)."""
+    try:
+        return call()
+    except OSError as error:
+        if error.errno != errno.ESTALE:
+            raise
+    return call()
 
 
 def is_there(fs: FileSystem, path: str) -> bool:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import contextlib
 from dataclasses import dataclass
+from functools import partial
 
 from ckptdeck.core.amounts import counted
 from ckptdeck.core.checkpoint_set import CheckpointSet
 from ckptdeck.core.comparison import compare_members, written_since
 from ckptdeck.core.errors import SourceChanged, from_os_error
+from ckptdeck.core.filesystem import once_more
 from ckptdeck.core.hashing import Reading, read_for_proof
 from ckptdeck.core.host import Host
 from ckptdeck.core.manifest import Manifest
@@ -54,7 +56,7 @@ def verify_one(host: Host, checkpoint_set: CheckpointSet, name: str, effort: Eff
             if odd is not None:
                 return Verification(name, checkpoint_set.role, State.SUSPECT, odd, None, 0)
             with contextlib.suppress(SourceChanged):
-                outcome = _look(host, checkpoint_set, manifest, name, expected, effort)
+                outcome = once_more(partial(_look, host, checkpoint_set, manifest, name, expected, effort))
                 if outcome is not None:
                     return outcome
     except FileNotFoundError:
