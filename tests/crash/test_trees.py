@@ -170,6 +170,7 @@ def test_what_was_replaced_is_taken_apart_under_its_lock(fresh_sandbox: Callable
     save_tree(FaultyFileSystem(before=meet), sandbox, NEW, replace=True)
 
     assert met
+    assert not os.path.lexists(place)
     assert not standing(sandbox)
 
 

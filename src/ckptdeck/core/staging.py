@@ -176,16 +176,18 @@ class StagedTree:
         except FileExistsError:
             if not replace:
                 raise
-        with contextlib.ExitStack() as until_exchanged:
-            try:
-                old = until_exchanged.enter_context(opened(host.fs, final, os.O_PATH | _DIRECTORY))
-            except NotADirectoryError:
-                raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), final) from None
+        try:
+            old = host.fs.open(final, os.O_PATH | _DIRECTORY)
+        except NotADirectoryError:
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), final) from None
+        try:
             inode = host.fs.fstat(old).st_ino
             if exchange_directories(host, self.path, final):
-                until_exchanged.pop_all()
                 self._replaced = old
                 return ()
+        finally:
+            if self._replaced is None:
+                host.fs.close(old)
         if self._target.control is None:
             raise Refused(
                 f"{visible(final)} is there, and {volume.fs_type} cannot exchange two directories in one step",
