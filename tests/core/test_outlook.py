@@ -9,7 +9,7 @@ from statistics import median
 
 import pytest
 
-from ckptdeck.core.outlook import Outlook, WhatIf, freed_by_prune, largest_keep, look_ahead
+from ckptdeck.core.outlook import Outlook, WhatIf, foresee, freed_by_prune, largest_keep, look_ahead
 from ckptdeck.core.policy import Policy
 from ckptdeck.core.samples import Sample
 from ckptdeck.core.sides import Survey
@@ -175,6 +175,18 @@ def test_others_on_the_disk_bring_the_day_nearer() -> None:
     assert found.others.bytes_per_second == pytest.approx(rate, rel=1e-6)
     assert found.fits == int((14_930_000_000 - rate * (HALF_HOUR - 600 - HALF_HOUR + 0)) // (SAVE + rate * HALF_HOUR))
     assert found.full_at_kept == pytest.approx(NOW + (14_930_000_000 + 46 * SAVE - 13 * SAVE) / rate)
+
+
+def test_the_projections_of_a_survey_count_with_known_growth_only() -> None:
+    survey = alone(run_of(46), free=131 * GB - 46 * SAVE)
+    assert foresee(survey, {Role.PRIMARY: growing(0.0)}) is survey
+    assert foresee(survey, {}) is survey
+    samples = {Role.PRIMARY: growing(10 * GB / DAY)}
+    found, outlook = foresee(survey, samples).space[Role.PRIMARY], look_ahead(survey, samples)[Role.PRIMARY]
+    assert (found.fits, found.full_at) == (outlook.fits, outlook.full_at)
+    assert (found.fits or 0) < (survey.space[Role.PRIMARY].fits or 0)
+    assert "others add 10.0 GB a day" in found.basis
+    assert foresee(survey, samples).steps is survey.steps
 
 
 def test_others_that_shrink_or_hold_still_are_not_counted_on() -> None:

@@ -32,7 +32,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal, _interruption: Interr
 
     # The screen belongs to the console: what the core warns of must not be written over it.
     logging.getLogger("ckptdeck").addHandler(logging.NullHandler())
-    engine = LiveEngine(this_host(), selection.primary, selection.mirror)
+    engine = LiveEngine(this_host(), selection.primary, selection.mirror, keep_samples=not arguments.read_only)
     return run_console(
         engine,
         read_only=arguments.read_only,

@@ -39,7 +39,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal, interruption: Interru
     what_if = _what_if(arguments)
     session = open_session(arguments, terminal, interruption)
     survey = session.look()
-    samples = {side.role: read_samples(session.host, side.inventory.control) for side in survey.sides}
+    samples = read_samples(session.host, survey)
     outlooks = look_ahead(survey, samples, what_if)
     table = list(_what_ifs(survey, samples, what_if, outlooks))
     terminal.document(outlook_document(survey, outlooks, table))

@@ -17,10 +17,12 @@ from ckptdeck.cli.session import Session, open_session
 from ckptdeck.cli.terminal import Terminal
 from ckptdeck.cli.text import paint_for, status_lines
 from ckptdeck.core.errors import UsageError, from_os_error
+from ckptdeck.core.outlook import foresee
 from ckptdeck.core.safe_text import visible
 from ckptdeck.core.small_file import write_small_file
 from ckptdeck.core.survey import Survey
 from ckptdeck.monitor.prometheus import metrics_text
+from ckptdeck.monitor.space_samples import read_samples
 from ckptdeck.monitor.trouble import find_trouble
 
 
@@ -32,6 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace, terminal: Terminal, interruption: Interruption) -> int:
     session = open_session(arguments, terminal, interruption)
     survey = session.look_settled()
+    survey = foresee(survey, read_samples(session.host, survey))
     terminal.document(status_document(survey))
     if arguments.prometheus is not None:
         _write_metrics(session, survey, arguments.prometheus)

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ckptdeck.core.amounts import size_text, span_text
 from ckptdeck.core.plans.prune import Wish, plan_prune
 from ckptdeck.core.samples import OtherGrowth, Sample, other_growth
-from ckptdeck.core.sides import Side, Survey
+from ckptdeck.core.sides import Projection, Side, Survey
 from ckptdeck.core.space import bytes_still_needed, cadence_of, good_steps, saves_by_inodes, size_of_save, spacing_of
 from ckptdeck.core.states import Role
 
@@ -94,6 +94,18 @@ def look_ahead(
         ground = _Ground.of(side, pooled, survey, samples.get(side.role, ()), what_if, keep_last, freed)
         found[side.role] = ground.outlook(side.role, what_if)
     return found
+
+
+def foresee(survey: Survey, samples: Mapping[Role, Sequence[Sample]]) -> Survey:
+    """The same survey; where others are known to grow, its projections count with that."""
+    growing = {role for role, past in samples.items() if other_growth(past, survey.taken_at).bytes_per_second > 0}
+    if not growing:
+        return survey
+    space = dict(survey.space)
+    for role, one in look_ahead(survey, samples, frees={}).items():
+        if role in growing and one.fits is not None:
+            space[role] = Projection(one.size, one.interval, one.fits, one.full_at, "; ".join(one.basis))
+    return replace(survey, space=space)
 
 
 def freed_by_prune(survey: Survey, keep_last: int) -> dict[Role, int]:

@@ -93,6 +93,11 @@ def _decode(line: bytes) -> Sample | None:
 
 
 def is_due(samples: Iterable[Sample], now: float) -> bool:
-    """Whether the newest sample is old enough, or lies in a future that never came."""
-    newest = max((one.at for one in samples), default=None)
-    return newest is None or now - newest >= SPACING or newest > now
+    """Whether the newest sample is old enough. One that lies in the future is of a clock that went wrong."""
+    newest = max((one.at for one in samples if one.at <= now), default=None)
+    return newest is None or now - newest >= SPACING
+
+
+def merged(one: Sequence[Sample], other: Sequence[Sample]) -> tuple[Sample, ...]:
+    """Both, oldest first, each moment once."""
+    return tuple(sorted({sample.at: sample for sample in (*one, *other)}.values(), key=lambda sample: sample.at))

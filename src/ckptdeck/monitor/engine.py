@@ -28,6 +28,7 @@ from ckptdeck.monitor.looking import DEFAULT_TIMING, Timing, Wait, wait_for
 from ckptdeck.monitor.orders import Workshop, plan_order, verify_order, verify_orders
 from ckptdeck.monitor.resume_check import ResumeCheck
 from ckptdeck.monitor.snapshot import Job, JobState, Snapshot
+from ckptdeck.monitor.space_samples import SampleKeeper
 from ckptdeck.monitor.surveyor import Outlook, Surveyor, Ways
 from ckptdeck.monitor.trouble import find_trouble
 from ckptdeck.monitor.watcher import Watch, watch_directory
@@ -38,8 +39,9 @@ _VERIFYING = Plan("verify", ())
 class LiveEngine:
     """The Engine of monitor/snapshot.py over real directories.
 
-    `mirror` None takes the one the primary is paired with. `policy` None reads the set's own ckptdeck.toml. The
-    rest is for tests: another core, other waits, other kernel events.
+    `mirror` None takes the one the primary is paired with. `policy` None reads the set's own ckptdeck.toml. Without
+    `keep_samples` the free space seen on the way is not written down. The rest is for tests: another core, other
+    waits, other kernel events.
     """
 
     def __init__(
@@ -49,6 +51,7 @@ class LiveEngine:
         mirror: str | None = None,
         policy: Policy | None = None,
         *,
+        keep_samples: bool = True,
         core: CoreCalls | None = None,
         timing: Timing = DEFAULT_TIMING,
         wait: Wait = wait_for,
@@ -67,7 +70,14 @@ class LiveEngine:
         )
         self._resume_check = ResumeCheck(self._check_resume_point)
         self._surveyor = Surveyor(
-            host, primary, mirror, policy, self._log, Ways(self._core, wait, watch, timing), self._saw
+            host,
+            primary,
+            mirror,
+            policy,
+            self._log,
+            SampleKeeper(write=keep_samples),
+            Ways(self._core, wait, watch, timing),
+            self._saw,
         )
         self._snapshot = Snapshot(
             version=1,
@@ -138,6 +148,7 @@ class LiveEngine:
             survey=survey,
             error=outlook.error,
             activity=outlook.activity,
+            samples=outlook.samples,
             mirror=outlook.mirror,
             title=visible(run_id) if run_id else _base_name(self._snapshot.primary),
             trouble=find_trouble(survey) if survey is not None else (),

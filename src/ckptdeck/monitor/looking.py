@@ -16,6 +16,7 @@ from ckptdeck.core.errors import CkptdeckError, describe_os_error
 from ckptdeck.core.filesystem import FileSystem
 from ckptdeck.core.host import Host
 from ckptdeck.core.progress import Clock
+from ckptdeck.core.samples import Sample
 from ckptdeck.core.sighting import Inventory
 from ckptdeck.core.states import FlightState, Role
 from ckptdeck.monitor.snapshot import SideActivity
@@ -54,6 +55,8 @@ class Look:
 
     found: CheckpointSet
     inventory: Inventory
+    samples: tuple[Sample, ...] = ()
+    """The space of its volume so far, oldest first."""
 
 
 class Lookout:

@@ -9,6 +9,7 @@ from typing import Protocol
 
 from ckptdeck.core.plans.plan import ItemResult, Plan
 from ckptdeck.core.progress import Progress
+from ckptdeck.core.samples import Sample
 from ckptdeck.core.states import Role
 from ckptdeck.core.survey import Survey
 
@@ -95,6 +96,8 @@ class Snapshot:
     mirror: str | None
     """The directories as given."""
     activity: Mapping[Role, SideActivity] = field(default_factory=dict)
+    samples: Mapping[Role, tuple[Sample, ...]] = field(default_factory=dict)
+    """The space of each volume so far, oldest first."""
     jobs: tuple[Job, ...] = ()
     """Newest first."""
     log: tuple[LogEntry, ...] = ()

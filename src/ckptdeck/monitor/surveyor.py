@@ -8,7 +8,9 @@ from dataclasses import dataclass, field, replace
 
 from ckptdeck.core.checkpoint_set import Pair
 from ckptdeck.core.host import Host
+from ckptdeck.core.outlook import foresee
 from ckptdeck.core.policy import DEFAULT_POLICY, Policy
+from ckptdeck.core.samples import Sample
 from ckptdeck.core.sighting import Inventory
 from ckptdeck.core.states import Role
 from ckptdeck.core.survey import Survey
@@ -17,6 +19,7 @@ from ckptdeck.monitor.belief import Known, believe
 from ckptdeck.monitor.core_calls import CoreCalls
 from ckptdeck.monitor.looking import Look, Lookout, Timing, Wait
 from ckptdeck.monitor.snapshot import SideActivity
+from ckptdeck.monitor.space_samples import SampleKeeper
 from ckptdeck.monitor.watcher import Watch, Watcher
 
 TICK = 0.5
@@ -32,6 +35,7 @@ class Outlook:
     activity: Mapping[Role, SideActivity] = field(default_factory=dict)
     mirror: str | None = None
     """As given, or as the primary's set names it."""
+    samples: Mapping[Role, tuple[Sample, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +58,14 @@ class Surveyor:
         mirror: str | None,
         policy: Policy | None,
         log: ActivityLog,
+        keeper: SampleKeeper,
         ways: Ways,
         changed: Callable[[Outlook], None],
     ) -> None:
         self._host = host
         self._given_policy = policy
         self._log = log
+        self._keeper = keeper
         self._ways = ways
         self._changed = changed
         self._policy = DEFAULT_POLICY if policy is None else policy
@@ -159,7 +165,7 @@ class Surveyor:
         self._read_by[role] = policy
         if role is Role.PRIMARY:
             self._log.reread(host.fs, found.control)
-        return Look(found, inventory)
+        return Look(found, inventory, self._keeper.samples_with(host, inventory))
 
     def _refuse_overlap(self, host: Host, mirror: str) -> None:
         """Once, as soon as the primary has answered; touching it before could hang this side too."""
@@ -215,15 +221,16 @@ class Surveyor:
                 )
                 for role in activity
             }
+        samples = {role: one.look.samples for role, one in known.items() if one.look is not None}
         basis = (generation, [(k.silent, k.overdue) for k in known.values()])
         if basis != self._composed:
             self._composed = basis
-            survey, error = self._compose(known)
+            survey, error = self._compose(known, samples)
         elif activity == self._outlook.activity:
             return
         else:
             survey, error = self._outlook.survey, self._outlook.error
-        self._outlook = Outlook(survey, error, activity, self.mirror)
+        self._outlook = Outlook(survey, error, activity, self.mirror, samples)
         self._changed(self._outlook)
 
     def _must_look_again(self, looks: tuple[Look, Look], pair: Pair, silent: bool) -> bool:
@@ -239,7 +246,9 @@ class Surveyor:
             self.rescan()
         return not silent and any(look is before for look, before in zip(looks, self._doubted, strict=True))
 
-    def _compose(self, known: dict[Role, Known]) -> tuple[Survey | None, str]:
+    def _compose(
+        self, known: dict[Role, Known], samples: Mapping[Role, tuple[Sample, ...]]
+    ) -> tuple[Survey | None, str]:
         for side in known.values():
             if side.error and side.look is None:
                 return None, side.error
@@ -256,6 +265,6 @@ class Surveyor:
         if believed is None or (mirror is not None and other is None):
             return None, ""
         try:
-            return self._ways.core.compose(believed, other, self._policy, now), ""
+            return foresee(self._ways.core.compose(believed, other, self._policy, now), samples), ""
         except Exception as error:  # noqa: BLE001 - a bug must be seen on the screen, not end the composing unseen
             return self._outlook.survey, f"This is a bug in ckptdeck: {type(error).__name__}: {error}"
