@@ -56,12 +56,29 @@ class Run:
 
     def limit_rate(self, rate: str) -> None:
         """Copies become slow enough to be met in the middle."""
+        self._set_policy(f'[verify]\nrate = "{rate}"\n')
+
+    def keep_last(self, steps: int) -> None:
+        """The retention of the set."""
+        self._set_policy(f"[prune]\nkeep_last = {steps}\n")
+
+    def _set_policy(self, text: str) -> None:
         control = find_pair(FileSystem(), *self.directories).primary.control_path("ckptdeck.toml")
-        Path(control).write_text(f'[verify]\nrate = "{rate}"\n', encoding="utf-8")
+        Path(control).write_text(text, encoding="utf-8")
+
+    def cut(self, path: Path) -> None:
+        """Takes the last quarter away without moving the time."""
+        status = path.stat()
+        with path.open("r+b") as file:
+            file.truncate(status.st_size * 73 // 100)
+        self.age(path, status.st_mtime_ns)
 
     def age(self, path: Path, mtime_ns: int) -> None:
         """Gives a damaged file the time it had, as damage by a disk does."""
         os.utime(path, ns=(mtime_ns, mtime_ns))
+
+    def on_primary(self) -> set[str]:
+        return {path.name for path in self.primary.iterdir()}
 
     def on_mirror(self) -> set[str]:
         return {path.name for path in self.mirror.iterdir()} - {".ckptdeck"}

@@ -68,10 +68,7 @@ def test_a_truncated_mirror_copy_is_shown_and_repaired(run: Run, open_screen: Op
         run.save_directly(step)
     run.record_and_mirror()
     bad = run.mirror / "step_0050.pt"
-    times = bad.stat()
-    with bad.open("r+b") as file:
-        file.truncate(times.st_size * 73 // 100)
-    run.age(bad, times.st_mtime_ns)
+    run.cut(bad)
     screen = open_screen(*CKPTDECK, *run.directories)
     seen = screen.wait_for("TRUNCATED")
     assert re.search(r"TRUNCATED +144/19[78]K .*repair", seen)
@@ -82,6 +79,51 @@ def test_a_truncated_mirror_copy_is_shown_and_repaired(run: Run, open_screen: Op
     screen.wait_for(lambda text: verified_rows(text) == 2)
     assert bad.read_bytes() == (run.primary / "step_0050.pt").read_bytes()
     assert any((run.mirror / ".ckptdeck" / "quarantine").iterdir())
+
+
+def test_a_large_prune_is_typed_and_one_set_aside_is_put_back(run: Run, open_screen: Open) -> None:
+    for step in range(50, 300, 50):
+        run.save_directly(step)
+    run.record_and_mirror()
+    run.keep_last(2)
+    bad = run.mirror / "step_0250.pt"
+    screen = open_screen(*CKPTDECK, *run.directories)
+    screen.wait_for(lambda text: verified_rows(text) == 5)
+    screen.type("U")
+    screen.wait_for("UNLOCKED")
+    screen.type("P")
+    screen.wait_for("Type 6 (6 copies deleted for good), then y:  _")
+    screen.leave_review("Enter")  # the focus is on Cancel
+    screen.type("P")
+    screen.wait_for("Type 6")
+    screen.press_until("7", lambda text: "y:  7" in text)
+    screen.type("y")  # with a number that is not the plan's
+    screen.press_until("BSpace", lambda text: "y:  _" in text)
+    screen.type("6")
+    screen.wait_for("y confirms")
+    assert len(run.on_primary()) == len(run.on_mirror()) == 5
+    screen.leave_review("y")
+    screen.wait_for(lambda text: verified_rows(text) == 2 and "step_0050" not in text)
+    assert run.on_primary() == run.on_mirror() == {"step_0200.pt", "step_0250.pt"}
+
+    run.cut(bad)
+    left = bad.read_bytes()
+    screen.wait_for("TRUNCATED")
+    screen.type("g", "X")
+    screen.wait_for("this frees nothing until")
+    screen.leave_review("y")
+    wait_until(lambda: not bad.exists())
+    screen.type("Q")
+    screen.wait_for(lambda text: "1 artifact: 144K on the mirror" in text and "step_0250.pt of the mirror" in text)
+    screen.type("b")
+    screen.leave_review("y")
+    wait_until(lambda: bad.exists() and bad.read_bytes() == left)
+    screen.wait_for("Nothing is in quarantine.")
+    screen.type("q")
+    screen.wait_for("TRUNCATED")
+    screen.type("q")
+    assert screen.ended() == 0
+    assert screen.is_sane()
 
 
 def test_quitting_while_a_job_runs_asks_and_ends_by_itself_once_it_is_done(run: Run, open_screen: Open) -> None:
@@ -110,6 +152,8 @@ def test_quitting_for_sure_stops_the_job_where_it_can_go_on(run: Run, open_scree
 
 def test_the_demo_shows_trouble_and_leaves_nothing_behind(open_screen: Open) -> None:
     screen = open_screen(*CKPTDECK, "demo", "--size", "400kB", "--interval", "1s")
+    screen.wait_for(lambda text: "· recovery" in text and "1. discard    step_0680.pt" in text)
+    screen.type("Escape")
     screen.wait_for(lambda text: re.search(r"TRUNCATED +29\d/40\dK .*repair", text) is not None)
     place = demo_of(screen)
     assert len(processes_naming(place)) == 1, "the trainer"

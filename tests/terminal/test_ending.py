@@ -25,11 +25,12 @@ def test_a_signal_in_the_middle_of_a_mirror(run: Run, open_screen: Open, number:
     assert run.on_mirror() == {"step_0050.pt", "step_0100.pt.part"}
     run.limit_rate("900MB/s")
     again = open_screen(*CKPTDECK, *run.directories)
-    again.wait_for("Interrupted work: 1 unfinished")
+    again.wait_for(lambda text: "· recovery" in text and "an interrupted copy" in text)
     again.type("U")
     again.wait_for("UNLOCKED")
     again.type("g", "m")
     again.leave_review("y")
+    again.type("q")
     again.wait_for(lambda text: verified_rows(text) == 2)
     assert (run.mirror / "step_0100.pt").read_bytes() == (run.primary / "step_0100.pt").read_bytes()
     assert run.on_mirror() == {"step_0050.pt", "step_0100.pt"}
@@ -51,7 +52,7 @@ def test_a_closed_terminal_ends_it_with_nothing_under_a_wrong_name(
 
 def test_a_demo_whose_terminal_is_closed_leaves_nothing_behind(open_screen: Open) -> None:
     screen = open_screen(*CKPTDECK, "demo", "--size", "400kB", "--interval", "1s")
-    screen.wait_for("TRUNCATED")
+    screen.wait_for("· recovery")
     place = demo_of(screen)
     screen.close()
     wait_until(lambda: not place.exists() and not processes_naming(place))
