@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
+from ckptdeck.core.plans.prune import Retention
 from ckptdeck.core.states import Role
+from ckptdeck.core.survey import Survey
 from ckptdeck.tui.view_model.details import detail_lines, pane_lines
-from ckptdeck.tui.view_model.fates import Fates
+from ckptdeck.tui.view_model.fates import KEPT_FOR, MANY, Fates
 from ckptdeck.tui.view_model.line import text_of
 from ckptdeck.tui.view_model.overview import path_of
 from ckptdeck.tui.view_model.rows import Entry, entries_of
@@ -60,6 +64,24 @@ def test_what_the_retention_says_follows_the_survey() -> None:
     assert "would go" in fates.of(entry(first, scenes.name_of(1700)), first)[Role.MIRROR]
     second = view_of(scenes.snapshot(survey=aftermath.everything_kept(34)))
     assert "stays" in fates.of(entry(second, scenes.name_of(1700)), second)[Role.MIRROR]
+
+
+def test_ten_thousand_rows_are_not_worked_out_at_every_look(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[Survey] = []
+
+    class Counting(Retention):
+        def __init__(self, survey: Survey) -> None:
+            made.append(survey)
+            super().__init__(survey)
+
+    monkeypatch.setattr("ckptdeck.tui.view_model.fates.Retention", Counting)
+    survey = scenes.many(MANY).survey
+    assert survey is not None
+    fates, row = Fates(), entries_of(survey)[5]
+    for seconds in (0.0, 5.0, KEPT_FOR - 1, KEPT_FOR):
+        later = replace(survey, taken_at=survey.taken_at + seconds)
+        assert fates.of(row, view_of(scenes.snapshot(survey=later)))
+    assert [one.taken_at - survey.taken_at for one in made] == [0.0, KEPT_FOR]
 
 
 def test_a_directory_shows_what_it_is_made_of_and_what_differs() -> None:

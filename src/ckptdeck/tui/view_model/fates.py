@@ -8,26 +8,41 @@ from ckptdeck.core.guards import Guard
 from ckptdeck.core.plans.plan import Act, PlanItem
 from ckptdeck.core.plans.prune import Retention
 from ckptdeck.core.states import Role
+from ckptdeck.core.survey import Survey
 from ckptdeck.tui.view_model.rows import Entry
 from ckptdeck.tui.view_model.view import View
 
+MANY = 2000
+"""Rows from which on working the retention out takes long enough to be felt (0.03 s)."""
+KEPT_FOR = 60.0
+"""Seconds between two surveys of so many rows within which the first one's retention has to do."""
+
 
 class Fates:
-    """Remembers the retention of the newest survey it was asked about: it is the same for all of its rows."""
+    """Remembers the retention of a survey: it is the same for all of its rows."""
 
     def __init__(self) -> None:
         self._retention: Retention | None = None
+
+    def _of_survey(self, survey: Survey) -> Retention:
+        known = self._retention
+        if known is not None:
+            if known.survey is survey:
+                return known
+            if len(survey.steps) >= MANY and survey.taken_at - known.survey.taken_at < KEPT_FOR:
+                return known
+        self._retention = Retention(survey)
+        return self._retention
 
     def of(self, entry: Entry | None, view: View) -> Mapping[Role, str]:
         """Side → one sentence; empty where there is no copy, or no retention yet."""
         survey = view.survey
         if entry is None or entry.pair is None or survey is None:
             return {}
-        if self._retention is None or self._retention.survey is not survey:
-            self._retention = Retention(survey)
-        refused = self._retention.refused
+        retention = self._of_survey(survey)
+        refused = retention.refused
         if refused is None:
-            return {item.side: _sentence(item) for item in self._retention.judge(entry.pair)}
+            return {item.side: _sentence(item) for item in retention.judge(entry.pair)}
         if refused.guard == Guard.UNINITIALISED:
             return {}
         return {side.role: f"nothing is pruned: {refused.text}" for side in survey.sides}
