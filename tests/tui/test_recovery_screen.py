@@ -69,6 +69,17 @@ async def test_every_thing_has_its_key() -> None:
         assert console.app.clipboard == "python train.py --resume /data/ckpt/step_2500.pt"
 
 
+async def test_what_another_program_left_can_be_set_aside() -> None:
+    strange = scenes.part(2550, 10, state=FlightState.STALE, ours=False, writer=None)
+    survey = changed(scenes.survey(), Role.PRIMARY, in_flight=(strange,))
+    async with open_console(scenes.snapshot(survey=survey), start_locked=False) as console:
+        await console.press("R")
+        assert "was left by another program" in console.text
+        assert " X  Quarantine: shown for review first" in console.text
+        await console.press("X")
+        assert console.engine.asked == [("quarantine", (strange.name,))]
+
+
 async def test_r_reviews_the_plan_and_y_does_it() -> None:
     snapshot = aftermath.after_reboot()
     plan = plan_recover(survey_of(snapshot))

@@ -14,6 +14,7 @@ from ckptdeck.tui.view_model.line import BLANK, Line, line
 from ckptdeck.tui.view_model.recovery import (
     RecoveryPlan,
     key_of,
+    leftover_of,
     recovery_detail,
     recovery_head,
     recovery_lead,
@@ -69,6 +70,12 @@ class RecoveryScreen(ListScreen[PlanItem], ActingScreen):
     def targets(self) -> tuple[str, ...]:
         item = self._list.under_cursor
         return () if item is None else (item.name,)
+
+    @property
+    def quarantine_targets(self) -> tuple[str, ...]:
+        item, survey = self._list.under_cursor, None if self._view is None else self._view.survey
+        part = None if item is None or survey is None else leftover_of(item, survey)
+        return self.targets if part is None else (part.name,)
 
     def action_recover(self) -> None:
         plan = None if self._view is None else self._plan_of.of(self._view)

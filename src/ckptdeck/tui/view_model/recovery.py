@@ -8,7 +8,8 @@ from ckptdeck.core.amounts import counted
 from ckptdeck.core.plans.plan import Act, Plan, PlanItem
 from ckptdeck.core.plans.recover import plan_recover
 from ckptdeck.core.safe_text import visible
-from ckptdeck.core.states import Role, State
+from ckptdeck.core.sighting import InFlight
+from ckptdeck.core.states import FlightState, Role, State
 from ckptdeck.core.survey import Survey
 from ckptdeck.tui.actions import REGISTRY, Action, Place
 from ckptdeck.tui.view_model import measures
@@ -102,6 +103,8 @@ def remedy_of(item: PlanItem, survey: Survey | None) -> Action | None:
     """The action of the recovery screen that sees to what the plan leaves alone; None where only waiting helps."""
     if item.acts:
         wanted = "recover"
+    elif survey is not None and leftover_of(item, survey) is not None:
+        wanted = "quarantine"
     elif (named := _COMMAND.search(item.reason)) is not None:
         wanted = named[1]
     elif survey is not None and item.side is Role.PRIMARY and _missing(item, survey):
@@ -110,6 +113,16 @@ def remedy_of(item: PlanItem, survey: Survey | None) -> Action | None:
         return None
     here = (action for action in REGISTRY if Place.RECOVERY in action.places)
     return next((action for action in here if wanted in (action.plan, action.id)), None)
+
+
+def leftover_of(item: PlanItem, survey: Survey) -> InFlight | None:
+    """The part of another program that the item is about and nobody writes any more: it may be set aside."""
+    side = survey.side(item.side)
+    for flight in side.inventory.in_flight if side is not None and not item.acts else ():
+        abandoned = flight.state is FlightState.STALE and not flight.ours and not flight.final_name
+        if abandoned and item.name == (flight.target or flight.name):
+            return flight
+    return None
 
 
 def _missing(item: PlanItem, survey: Survey) -> bool:
