@@ -18,7 +18,7 @@ from ckptdeck.core.manifest import Manifest
 from ckptdeck.core.sighting import Record, Stamp
 from ckptdeck.core.small_file import SUFFIX
 from ckptdeck.core.states import Kind
-from tests.crash.contents import Tree, claims_to_be_whole, digest_of, in_words, read_content, read_group
+from tests.crash.contents import Content, Tree, claims_to_be_whole, digest_of, in_words, read_content, read_group
 
 BEST_EFFORT = frozenset({"log.jsonl", "space.jsonl", "lock"})
 """Files of a control directory that say what happened, not what is so."""
@@ -65,6 +65,13 @@ def judge_names(root: Path, promise: Promise) -> list[str]:
         elif name in promise.legal and digests < promise.legal[name]:
             violations += [f"{v} (what was acknowledged is lost)" for v in _judge_content(root / name, digests)]
     return violations
+
+
+def content_under(root: Path, name: str, promise: Promise) -> Content:
+    """What a checkpoint of this name holds. Raises OSError."""
+    if name in promise.groups:
+        return read_group(root, promise.groups[name])
+    return read_content(root / name)
 
 
 def _judge_content(path: Path, digests: frozenset[str]) -> list[str]:

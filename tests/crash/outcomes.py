@@ -10,10 +10,13 @@ from dataclasses import dataclass
 
 from ckptdeck.core.errors import CkptdeckError
 from ckptdeck.core.filesystem import FileSystem
-from ckptdeck.core.states import Role
+from ckptdeck.core.policy import DEFAULT_POLICY
+from ckptdeck.core.states import CANDIDATES, Role, State
+from ckptdeck.core.survey import take_survey
+from tests.crash.contents import digest_of, in_words
 from tests.crash.faults import Call, FaultyFileSystem, Killed, fsync_offences
-from tests.crash.invariants import fingerprint, judge_names, judge_records, judge_settled
-from tests.crash.sandbox import Sandbox
+from tests.crash.invariants import content_under, fingerprint, judge_names, judge_records, judge_settled
+from tests.crash.sandbox import HOUR, Sandbox, machine
 from tests.crash.workloads import Unfinished, Workload, act_again, recover
 
 _SANDBOX = r"/\S*/ckptdeck-[^/]*/\d+"
@@ -64,6 +67,25 @@ def standing(sandbox: Sandbox, *, any_record: bool = False) -> list[str]:
         excused = _excused(sandbox, role, any_record=any_record)
         found += [f"{role}: {violation}" for violation in judge_names(sandbox.root(role), promise)]
         found += [f"{role}: {violation}" for violation in judge_records(target, promise, excused)]
+    return found
+
+
+def believed(sandbox: Sandbox) -> list[str]:
+    """What a look at the sets calls whole, or may take for whole, without its being so."""
+    survey = take_survey(machine(FileSystem(), hours=HOUR), sandbox.pair(FileSystem()), DEFAULT_POLICY)
+    found = []
+    for side in survey.sides:
+        promise = sandbox.promise(side.role)
+        for checkpoint in side.checkpoints:
+            if checkpoint.state is State.VERIFIED:
+                allowed = sandbox.legal[side.role].get(checkpoint.name, frozenset())
+            elif checkpoint.state in CANDIDATES:
+                allowed = promise.legal.get(checkpoint.name, frozenset())
+            else:
+                continue
+            there = content_under(sandbox.root(side.role), checkpoint.name, promise)
+            if digest_of(there) not in allowed:
+                found.append(f"{side.role}: {checkpoint.name} is called {checkpoint.state} and is {in_words(there)}")
     return found
 
 

@@ -27,6 +27,7 @@ from tests.crash.faults import (
     record_calls,
 )
 from tests.crash.invariants import Promise, fingerprint, judge_names
+from tests.crash.tree_workloads import FIRST, GROUP_NAME, MARKER, OLD, OLD_GROUP, SECOND, fill
 
 CREATE = os.O_RDWR | os.O_CREAT | os.O_EXCL
 
@@ -136,6 +137,44 @@ def test_offence_after_a_failed_fsync_is_found(tmp_path: Path, offence: str) -> 
     fs.close(fd)
 
 
+@pytest.mark.parametrize("synced", ["file", "directory"])
+@pytest.mark.parametrize("name", ["rename", "exchange"])
+def test_directory_that_gets_a_name_after_a_failed_fsync_in_it_is_found(tmp_path: Path, name: str, synced: str) -> None:
+    fs = FaultyFileSystem(Fail(1, errno.EIO))
+    tree, other = str(tmp_path / "tree"), str(tmp_path / "other")
+    for path in (tree, other):
+        os.mkdir(path)
+    (tmp_path / "tree" / "file").touch()
+    fd = fs.open(f"{tree}/file" if synced == "file" else tree, os.O_RDONLY)
+    with pytest.raises(OSError, match="Input/output"):
+        fs.fsync(fd)
+    fs.close(fd)
+    assert not fsync_offences(fs.log)
+
+    if name == "exchange":
+        fs.exchange(other, tree)
+    else:
+        os.rmdir(other)
+        fs.rename(tree, other)
+
+    assert len(fsync_offences(fs.log)) == 1
+
+
+def test_directory_that_was_synced_again_may_get_its_name(tmp_path: Path) -> None:
+    """And one from which the file that could not be synced was removed."""
+    os.mkdir(tmp_path / "tree")
+    path = str(tmp_path / "tree" / "file")
+    fs = FaultyFileSystem(Fail(1, errno.EIO))
+    fd = fs.open(path, CREATE)
+    with pytest.raises(OSError, match="Input/output"):
+        fs.fsync(fd)
+    fs.close(fd)
+    fs.unlink(path)
+    fs.rename(str(tmp_path / "tree"), str(tmp_path / "named"))
+
+    assert not fsync_offences(fs.log)
+
+
 def test_judge_names_every_kind_of_violation(tmp_path: Path) -> None:
     whole = b"whole"
     promise = Promise({name: frozenset({digest_of(whole)}) for name in "abcde"}, {"d": frozenset({digest_of(whole)})})
@@ -145,6 +184,38 @@ def test_judge_names_every_kind_of_violation(tmp_path: Path) -> None:
     kinds = [violation.partition(":")[0] for violation in judge_names(tmp_path, promise)]
 
     assert kinds == ["b", "c", "e", "f", "d"]
+
+
+def test_judge_sees_what_is_wrong_inside_a_directory(tmp_path: Path) -> None:
+    promise = Promise({name: frozenset({digest_of(OLD)}) for name in "abcdef"}, {"f": frozenset({digest_of(OLD)})})
+    for name in "abcde":
+        (tmp_path / name).mkdir()
+        fill(FileSystem(), str(tmp_path / name), OLD)
+    (tmp_path / "b" / "trainer_state.json").unlink()
+    (tmp_path / "c" / "optim" / "weights").unlink()
+    (tmp_path / "d" / "logs").rmdir()
+    (tmp_path / "e" / "model.bin").write_bytes(b"\0" * 6001)
+
+    violations = judge_names(tmp_path, promise)
+
+    assert [violation[0] for violation in violations] == ["b", "c", "d", "e", "f"]
+    assert "model.bin zeros" in violations[3]
+
+
+def test_judge_believes_no_group_for_its_marker(tmp_path: Path) -> None:
+    whole = frozenset({digest_of(OLD_GROUP)})
+    members = {name: frozenset({digest_of(data)}) for name, data in OLD_GROUP.files.items()}
+    promise = Promise({GROUP_NAME: whole}, groups={GROUP_NAME: members})
+    kept = Promise({GROUP_NAME: whole}, {GROUP_NAME: whole}, {GROUP_NAME: members})
+    seen = []
+    for name in (FIRST, MARKER, SECOND):
+        (tmp_path / name).write_bytes(OLD_GROUP.files[name])
+        seen.append((len(judge_names(tmp_path, promise)), len(judge_names(tmp_path, kept))))
+    (tmp_path / MARKER).unlink()
+    (tmp_path / SECOND).write_bytes(b"torn")
+
+    assert seen == [(0, 1), (1, 2), (0, 0)]
+    assert len(judge_names(tmp_path, promise)) == 1
 
 
 def test_fingerprint_sees_content_times_and_names(tmp_path: Path) -> None:
@@ -180,6 +251,20 @@ def test_shared_paths_are_those_that_matter(tmp_path: Path) -> None:
     assert shared_paths(logs) == {target}
     assert [is_shared(call, shared_paths(logs)) for call in logs[0]] == [True, True, False]
     assert not shared_paths((logs[1], logs[1]))
+
+
+def test_a_moved_directory_takes_what_is_in_it_along(tmp_path: Path) -> None:
+    source, target, inside = str(tmp_path / "a"), str(tmp_path / "b"), str(tmp_path / "b" / "file")
+    os.mkdir(source)
+    (tmp_path / "a" / "file").touch()
+    moving = record_calls(lambda fs: fs.rename(source, target))
+    looking = record_calls(lambda fs: fs.lstat(inside))
+
+    shared = shared_paths((moving, looking))
+
+    assert shared == {f"{target}/"}
+    assert is_shared(moving[0], shared)
+    assert is_shared(looking[0], shared)
 
 
 def _touches(path: str, call: Call) -> bool:

@@ -14,7 +14,7 @@ from ckptdeck.core.states import Role
 from tests.crash.faults import NAMING, Call, FaultyFileSystem, Hook, Kill, Killed, record_calls
 from tests.crash.figures import count
 from tests.crash.invariants import judge_names
-from tests.crash.outcomes import standing, unconverged, undone
+from tests.crash.outcomes import believed, standing, unconverged, undone
 from tests.crash.power_cuts import Judge, PowerCuts
 from tests.crash.sandbox import Sandbox
 from tests.crash.tree_workloads import CUT_TREE_WORKLOADS, WORKLOADS
@@ -187,6 +187,7 @@ def _judge(workload: Workload, sandbox: Sandbox, done: tuple[Sandbox, ...], *, t
             for role in Role:
                 violations += judge_names(root / earlier.base.name / role.value, earlier.promise(role))
         if thorough:
+            violations += believed(here)
             violations += unconverged(workload, here) + undone(workload, here)
         return violations
 
