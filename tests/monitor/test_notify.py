@@ -13,7 +13,7 @@ from ckptdeck.core.policy import DEFAULT_POLICY
 from ckptdeck.monitor.notify import PATIENCE, Notifier
 from ckptdeck.monitor.policy_file import read_policy_to_obey
 from tests.monitor.making import GUARD, StandingClock
-from tests.monitor.world import PretendedKernel
+from tests.monitor.pretended import PretendedKernel
 
 
 @pytest.fixture

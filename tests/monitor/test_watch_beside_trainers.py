@@ -21,7 +21,8 @@ from tests.core.probes.looking import FIXTURES
 from tests.crash.contents import Tree, digest_of, read_directory
 from tests.crash.invariants import Promise, judge_names, judge_records
 from tests.crash.volumes import may_mount
-from tests.monitor.world import World, content, directories, volumes
+from tests.monitor.pretended import directories, volumes
+from tests.monitor.world import World, content
 
 SAVES = 200
 HOLDS = 15
@@ -119,9 +120,9 @@ def test_two_hundred_saves_on_disks_that_hold_fifteen(base: Path, kind: str) -> 
         for root in (world.disks.primary, world.disks.mirror):
             there = {name for name in os.listdir(root) if name.endswith(".pt")}
             assert there == {name_of(save) for save in range(SAVES - KEEP + 1, SAVES + 1)}
-        lost = [text for text in world.told(Happening.TROUBLE) if "is not mounted" in text]
-        short = [text for text in world.told(Happening.TROUBLE) if "has room for" in text]
-        assert (len(lost), len(short)) == (1, 2)
+        assert sum("is not mounted" in text for text in world.told(Happening.TROUBLE)) == 1
+        short = [text.partition(":")[0] for text in world.told(Happening.TROUBLE) if "has room for" in text]
+        assert len(short) == len(set(short)) > 0
         assert world.told(Happening.FAILED, Happening.SKIPPED) == []
         done = world.told(Happening.DONE)
         assert sum("copied and proven" in text for text in done) == SAVES

@@ -141,7 +141,7 @@ def _space(survey: Survey) -> Iterator[Finding]:
         projection = survey.space.get(role)
         if projection is not None and projection.fits is not None and projection.fits < FEW_FIT:
             text = f"{role} has room for {_count(projection.fits)}: {projection.basis}"
-            yield Finding(Rank.SPACE, ("space", role), text, role)
+            yield Finding(Rank.SPACE, ("space", role, "few" if projection.fits else "none"), text, role)
     if survey.shared_device:
         text = "mirror is on the same device as primary: one dead disk takes both"
         yield Finding(Rank.SETTING, ("shared-device",), text)

@@ -28,6 +28,8 @@ TICK = 0.5
 """Seconds between two turns. A turn without news costs nothing."""
 STOP_WITHIN = 60.0
 """Seconds that work gets to reach a safe point; an fsync that takes longer is left behind."""
+LEAVE_WITHIN = 1.0
+"""The same for a second signal, or a bug."""
 _OF_THE_VOLUME = frozenset({5, 6, 7})
 """Exit codes of what the next item would meet too: a held lock, a full disk, a failing volume."""
 
@@ -62,12 +64,16 @@ class Watch:
     def run(self, token: CancelToken, working: Callable[[Progress], None]) -> int:
         """Follows until `token` is cancelled; the exit code. `working` gets the progress of what runs."""
         self.begin()
-        while not token.cancelled:
-            self.turn()
-            progress = self.progress
-            if progress is not None:
-                working(progress)
-            self._clock.sleep(TICK)
+        try:
+            while not token.cancelled:
+                self.turn()
+                progress = self.progress
+                if progress is not None:
+                    working(progress)
+                self._clock.sleep(TICK)
+        except BaseException:
+            self._engine.stop(LEAVE_WITHIN)
+            raise
         return self.end()
 
     @property

@@ -49,7 +49,8 @@ class Work:
     prove: str | None = None
     """A checkpoint to be hashed before it can count."""
     held: tuple[tuple[str, HeldBack | None], ...] = ()
-    """By action, what of it is held back; None: nothing is. Actions that were not looked at are left out."""
+    """By action, what of it is held back; None: nothing is. Left out while there is something to do: what is held back
+    then is told when that is done."""
     wanted: tuple[tuple[str, frozenset[tuple[str, str]]], ...] = ()
     """By action that was looked at, (side, name) of all it wants to do."""
 
@@ -69,7 +70,8 @@ class Decider:
         held: list[tuple[str, HeldBack | None]] = []
         wanted: list[tuple[str, frozenset[tuple[str, str]]]] = []
         if mirror is not None:
-            held.append(("mirror", held_back(mirror)))
+            if not mirror.acting:
+                held.append(("mirror", held_back(mirror)))
             wanted.append(("mirror", _wanted(mirror)))
             copy = self._next_copy(mirror)
             if copy is not None:
@@ -83,7 +85,8 @@ class Decider:
             return Work(held=tuple(held), wanted=tuple(wanted))
         prune = self._engine.plan("prune")
         over_half = self._over_half(prune)
-        held.append(("prune", over_half or held_back(prune)))
+        if over_half is not None or not prune.acting:
+            held.append(("prune", over_half or held_back(prune)))
         wanted.append(("prune", _wanted(prune)))
         may_run = prune.refused is None and prune.acting and over_half is None and not self._rests(rest_key(prune))
         return Work(prune if may_run else None, held=tuple(held), wanted=tuple(wanted))
@@ -120,12 +123,12 @@ class Decider:
 
 
 def held_back(plan: Plan) -> HeldBack | None:
-    """Why a plan is refused, or what guards hold back where nothing is left to do; None: all is in order."""
+    """Why a plan that does nothing is refused, or what guards hold back of it; None: all is in order."""
     if plan.refused is not None:
         text = f"{plan.action} waits: {plan.refused.text}"
         return HeldBack(("refused", plan.refused.guard, _FIGURES.sub("", plan.refused.text)), text)
     stopped = [item for item in plan.items if item.act is Act.SKIP and item.guard not in _PASSING]
-    if plan.acting or not stopped:
+    if not stopped:
         return None
     first = stopped[0]
     more = len(stopped) - 1
