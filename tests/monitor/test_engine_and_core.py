@@ -75,6 +75,19 @@ class Deck:
         self.settled()
         return next(job for job in self.snapshot().jobs if job.id == number)
 
+    def act(self, action: str, *names: str, **options: str) -> Job:
+        """Plans it, does it, and looks until what was done is believed."""
+        job = self.finish(self.engine.submit(self.engine.plan(action, names, **options)))
+        assert (job.state, job.error) == (JobState.DONE, "")
+        self.look_again()
+        self.clock.advance(1.0)
+        self.settled()
+        return job
+
+    def resume_step(self) -> int | None:
+        point = self.settled().resume
+        return None if point is None else point.step
+
     def verdicts(self) -> dict[str, Verdict]:
         survey = self.snapshot().survey
         assert survey is not None
@@ -150,6 +163,48 @@ def test_damage_is_trouble_until_it_is_repaired(deck: Deck) -> None:
     assert cut.read_bytes() == (deck.primary / cut.name).read_bytes()
     assert set(deck.verdicts().values()) == {Verdict.SAFE}
     assert not any(cut.name in text for text in deck.snapshot().trouble)
+
+
+def test_what_an_operator_does_with_checkpoints_goes_through_the_engine(deck: Deck) -> None:
+    names = [deck.save(step).name for step in (100, 200, 300)]
+    deck.start()
+    deck.act("start")
+    assert deck.act("mark-bad", names[2]).title == f"mark-bad {names[2]}"
+    assert deck.resume_step() == 200
+    deck.act("unmark-bad", names[2])
+    assert deck.resume_step() == 300
+    deck.act("rollback", step="200")
+    assert deck.resume_step() == 200
+    assert deck.verdicts()[names[2]] is Verdict.RETIRED
+
+    aside = deck.act("quarantine", names[0], side="primary")
+    assert aside.command.endswith(f"--side primary {names[0]}")
+    (entry,) = deck.settled().primary.inventory.quarantine
+    back = deck.act("restore", **{"from-quarantine": entry.id})
+    assert (back.title, back.total_size) == (f"put back {names[0]}", 0)
+    deck.act("quarantine", names[0], side="primary")
+    (entry,) = deck.settled().primary.inventory.quarantine
+    assert deck.act("purge", entry.id).title == f"purge {names[0]}"
+    assert deck.settled().primary.inventory.quarantine == ()
+    assert deck.act("restore", names[0]).total_size > 0
+    assert (deck.primary / names[0]).read_bytes() == (deck.mirror / names[0]).read_bytes()
+    assert deck.snapshot().log[0].text.startswith(f"{names[0]} on primary: copied and proven")
+
+
+def test_a_prune_of_more_than_half_needs_its_count(deck: Deck) -> None:
+    names = [deck.save(step).name for step in (100, 200, 300)]
+    deck.start()
+    deck.act("start")
+    plan = deck.engine.plan("prune", **{"keep-last": "1"})
+    assert plan.count == 4
+    for confirmed in (None, 3):
+        job = deck.finish(deck.engine.submit(plan, confirmed))
+        assert job.state is JobState.FAILED
+        assert "--confirm-count 4" in job.error
+    job = deck.finish(deck.engine.submit(plan, 4))
+    assert (job.state, job.error, job.title, job.items) == (JobState.DONE, "", "prune 4 copies", len(plan.acting))
+    assert {path.name for path in deck.primary.iterdir()} == {names[2]}
+    assert {path.name for path in deck.mirror.iterdir()} == {names[2], ".ckptdeck"}
 
 
 def test_a_mirror_that_is_not_mounted_is_told_and_gets_no_plan(deck: Deck) -> None:
