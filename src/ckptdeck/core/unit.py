@@ -10,6 +10,7 @@ import os
 import stat
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from operator import attrgetter
 
 import xxhash
 
@@ -102,14 +103,17 @@ def walk(fs: FileSystem, path: str) -> tuple[Member, ...]:
         entries = fs.list_directory(os.path.join(path, directory) if directory else path)
         if not entries and status is not None:
             found.append(member_of(directory, status, MemberKind.DIRECTORY))
+        above = f"{directory}/" if directory else ""
         for entry in entries:
-            inside = f"{directory}/{entry.name}" if directory else entry.name
-            member_status = _status(entry, os.path.join(path, inside))
-            if stat.S_ISDIR(member_status.st_mode):
+            inside = above + entry.name
+            member_status = _status(entry, path, inside)
+            if stat.S_ISREG(member_status.st_mode):
+                found.append(member_of(inside, member_status))
+            elif stat.S_ISDIR(member_status.st_mode):
                 waiting.append((inside, member_status))
             else:
-                found.append(_leaf(fs, os.path.join(path, inside), inside, member_status))
-    return tuple(sorted(found, key=lambda member: member.path))
+                found.append(_link(fs, path, inside, member_status))
+    return tuple(sorted(found, key=_path_of))
 
 
 def directories_of(paths: Iterable[str]) -> list[str]:
@@ -177,16 +181,17 @@ def _group_members(fs: FileSystem, unit: Unit) -> Iterator[Member]:
         raise missing or FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), unit.path)
 
 
-def _status(entry: DirectoryEntry, path: str) -> os.stat_result:
+_path_of = attrgetter("path")
+
+
+def _status(entry: DirectoryEntry, path: str, inside: str) -> os.stat_result:
     if entry.stat is None:
         code = entry.error or errno.EIO
-        raise OSError(code, os.strerror(code), path)
+        raise OSError(code, os.strerror(code), os.path.join(path, inside))
     return entry.stat
 
 
-def _leaf(fs: FileSystem, path: str, inside: str, status: os.stat_result) -> Member:
-    if stat.S_ISREG(status.st_mode):
-        return member_of(inside, status)
+def _link(fs: FileSystem, path: str, inside: str, status: os.stat_result) -> Member:
     if stat.S_ISLNK(status.st_mode):
-        return member_of(inside, status, MemberKind.LINK, fs.read_link(path))
+        return member_of(inside, status, MemberKind.LINK, fs.read_link(os.path.join(path, inside)))
     raise OddThing(f"a directory with {visible(inside)} in it, which is neither file, link nor directory")
