@@ -14,7 +14,7 @@ from ckptdeck.core.policy import Policy
 from ckptdeck.core.samples import Sample
 from ckptdeck.core.sides import Survey
 from ckptdeck.core.sighting import Quarantined, Sighting
-from ckptdeck.core.states import FlightState, Role, State
+from ckptdeck.core.states import Condition, FlightState, Role, State
 from ckptdeck.core.survey import compose
 from tests.core.looks import DAY, GB, LOCAL, NOW, allocated, inventory
 from tests.core.plans.scenes import pair, part, seen
@@ -129,6 +129,17 @@ def test_the_largest_retention_is_that_of_the_tighter_side() -> None:
     found = look_ahead(pair(sightings, sightings, free=12 * GB), {})
     assert largest_keep(found) == found[Role.MIRROR].largest_keep == (2 * GB + 14 * SAVE) // SAVE - 1
     assert largest_keep({}) is None
+
+
+def test_an_empty_mirror_is_told_by_what_the_primary_s_saves_take() -> None:
+    found = look_ahead(pair(run_of(14), [], free=30 * GB), {})[Role.MIRROR]
+    assert (found.size, found.fits) == (SAVE, 8)
+    assert "largest of the last 5: 2.47 GB, as on the primary" in found.basis
+
+
+def test_a_side_that_cannot_be_read_has_no_outlook() -> None:
+    survey = pair(run_of(14), run_of(14), conditions={Role.MIRROR: Condition.NOT_MOUNTED})
+    assert set(look_ahead(survey, {})) == {Role.PRIMARY}
 
 
 def test_what_is_being_written_counts_and_quarantine_is_told() -> None:

@@ -15,14 +15,19 @@ def exit_code_of(survey: Survey) -> int:
 
     Candidates, foreign names, removed copies, a lagging mirror and unsafe writes are no findings.
     """
-    conditions = {side.inventory.condition for side in survey.sides}
-    if not conditions <= {Condition.OK, Condition.UNINITIALISED}:
+    if volume_code(survey):
         return VOLUME
     if any(map(_has_finding, survey.sides)):
         return FOUND
     if any(step.verdict is Verdict.DIVERGED for step in survey.steps):
         return FOUND
     return ALL_WELL
+
+
+def volume_code(survey: Survey) -> int:
+    """7 when a side cannot be read or is not for certain the set it should be, else 0."""
+    conditions = {side.inventory.condition for side in survey.sides}
+    return ALL_WELL if conditions <= {Condition.OK, Condition.UNINITIALISED} else VOLUME
 
 
 def _has_finding(side: Side) -> bool:

@@ -5,16 +5,14 @@ Names that are not UTF-8 come with replacement characters and, exactly, in `<key
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 from ckptdeck.core.errors import CkptdeckError, Refused
-from ckptdeck.core.outlook import Outlook, largest_keep
 from ckptdeck.core.plans.plan import ItemResult, Plan, PlanItem, PlanResult
 from ckptdeck.core.record_format import iso
 from ckptdeck.core.safe_text import json_name
 from ckptdeck.core.sighting import Checkpoint, InFlight, Quarantined, Record, Stamp, Volume, Warning
-from ckptdeck.core.states import Role
 from ckptdeck.core.survey import Projection, ResumePoint, Side, Step, Survey
 from ckptdeck.core.verify import Verification
 
@@ -49,7 +47,7 @@ def resume_object(point: ResumePoint) -> Document:
         **json_name(point.path, "path"),
         "state": point.state.value,
         "evidence": None if point.evidence is None else point.evidence.value,
-        "verified_at": _time(point.verified_at),
+        "verified_at": time_or_none(point.verified_at),
     }
 
 
@@ -113,7 +111,9 @@ def verify_document(results: Iterable[Verification], *, unrecorded: int, exit_co
                 "state": one.state.value,
                 "reason": one.reason,
                 "evidence": None if one.receipt is None else one.receipt.evidence.value,
-                "verified_at": None if one.receipt is None or not one.receipt.good else _time(one.receipt.verified_at),
+                "verified_at": None
+                if one.receipt is None or not one.receipt.good
+                else time_or_none(one.receipt.verified_at),
                 "digest": None if one.receipt is None else one.receipt.digest,
                 "bytes_read": one.bytes_read,
             }
@@ -170,14 +170,14 @@ def _side(side: Side) -> Document:
         "condition": inventory.condition.value,
         "why": inventory.why,
         "warnings": warnings_list(inventory.warnings),
-        "filesystem": None if inventory.volume is None else _volume(inventory.volume),
+        "filesystem": None if inventory.volume is None else volume_object(inventory.volume),
         "checkpoints": [_checkpoint(checkpoint) for checkpoint in side.checkpoints],
         "in_flight": [_in_flight(flight) for flight in inventory.in_flight],
         "quarantine": [_quarantined(entry) for entry in inventory.quarantine],
     }
 
 
-def _volume(volume: Volume) -> Document:
+def volume_object(volume: Volume) -> Document:
     return {
         "type": volume.fs_type,
         "class": volume.fs_class,
@@ -196,11 +196,11 @@ def _checkpoint(checkpoint: Checkpoint) -> Document:
         "kind": sighting.kind.value,
         "family": sighting.family,
         "size": checkpoint.size,
-        "mtime": None if sighting.identity is None else _time(sighting.identity.mtime_ns / 1e9),
+        "mtime": None if sighting.identity is None else time_or_none(sighting.identity.mtime_ns / 1e9),
         "state": checkpoint.state.value,
         "reason": checkpoint.reason,
         "recorded": None if sighting.record is None else _record(sighting.record),
-        "verified_at": _time(checkpoint.verified_at),
+        "verified_at": time_or_none(checkpoint.verified_at),
         "evidence": None if checkpoint.evidence is None else checkpoint.evidence.value,
         "pinned": sighting.pinned is not None,
     }
@@ -236,44 +236,6 @@ def quarantined_document(survey: Survey) -> Document:
     }
 
 
-def outlook_document(
-    survey: Survey, outlooks: Mapping[Role, Outlook], table: Iterable[tuple[int, Mapping[Role, Outlook]]]
-) -> Document:
-    return {
-        "schema": "ckptdeck.space/1",
-        "taken_at": _time(survey.taken_at),
-        "shared_device": survey.shared_device,
-        "largest_keep": largest_keep(outlooks),
-        "sides": {role.value: _outlook(outlook) for role, outlook in outlooks.items()},
-        "what_if": [
-            {"keep_last": keep_last, "sides": {role.value: _outlook(one) for role, one in found.items()}}
-            for keep_last, found in table
-        ],
-    }
-
-
-def _outlook(outlook: Outlook) -> Document:
-    return {
-        "checkpoint_size": outlook.size,
-        "interval": outlook.interval,
-        "room": outlook.room,
-        "fits": outlook.fits,
-        "full_at": _time(outlook.full_at),
-        "full_at_after_prune": _time(outlook.full_at_pruned),
-        "full_at_with_retention": _time(outlook.full_at_kept),
-        "keep_last": outlook.keep_last,
-        "retention_fits": outlook.kept_fits,
-        "peak_need": outlook.peak_need,
-        "prune_frees": outlook.frees,
-        "largest_keep": outlook.largest_keep,
-        "saves_left": outlook.saves_left,
-        "rest_fits": outlook.rest_fits,
-        "rest_fits_with_retention": outlook.rest_fits_kept,
-        "other_growth": outlook.others.bytes_per_second if outlook.others.known else None,
-        "basis": list(outlook.basis),
-    }
-
-
 def _quarantined(entry: Quarantined) -> Document:
     return {
         **json_name(entry.id, "id"),
@@ -302,12 +264,12 @@ def _projection(projection: Projection | None) -> Document | None:
         "checkpoint_size": projection.checkpoint_size,
         "interval": projection.interval,
         "fits": projection.fits,
-        "full_at": _time(projection.full_at),
+        "full_at": time_or_none(projection.full_at),
         "basis": projection.basis,
     }
 
 
-def _time(seconds: float | None) -> str | None:
+def time_or_none(seconds: float | None) -> str | None:
     """ISO 8601; None also for a time no calendar has, which a damaged inode may hold."""
     if seconds is None:
         return None

@@ -81,13 +81,16 @@ def look_ahead(
     what_if: WhatIf | None = None,
     frees: Mapping[Role, int] | None = None,
 ) -> dict[Role, Outlook]:
-    """An outlook for each side whose volume is known. `frees` of the same retention saves planning its prune."""
+    """An outlook for each side that can be read and whose volume is known.
+
+    `frees`, what a prune of the same retention frees on each side, saves planning it.
+    """
     what_if = what_if or WhatIf()
     keep_last = what_if.keep_last or survey.policy.keep_last
     frees = freed_by_prune(survey, keep_last) if frees is None else frees
     found = {}
     for side in survey.sides:
-        if side.inventory.volume is None:
+        if side.inventory.volume is None or not side.inventory.condition.readable:
             continue
         pooled = survey.sides if survey.shared_device else (side,)
         freed = sum(frees.get(one.role, 0) for one in pooled)
@@ -158,7 +161,7 @@ class _Ground:
     ) -> _Ground:
         now, volume = survey.taken_at, side.inventory.volume
         assert volume is not None  # asked by the caller
-        found, size_basis = size_of_save(side)
+        found, size_basis = size_of_save(side, survey.sides)
         each = what_if.size or found
         size = None if each is None else each * len(pooled)
         cadence = cadence_of(survey.primary, now)

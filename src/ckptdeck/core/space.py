@@ -76,10 +76,16 @@ class Cadence:
     basis: str
 
 
-def size_of_save(side: Side) -> tuple[int | None, str]:
-    """(Bytes of one save: the largest of the last five good ones, how that came about)."""
-    sizes = _recent_sizes(side)
-    return max(sizes, default=None), _size_basis(sizes)
+def size_of_save(side: Side, sides: Sequence[Side] = ()) -> tuple[int | None, str]:
+    """(Bytes of one save: the largest of the last five good ones, how that came about).
+
+    While nothing good is there, what the saves on another of `sides` take.
+    """
+    for each in (side, *sides):
+        sizes = _recent_sizes(each)
+        if sizes:
+            return max(sizes), _size_basis(sizes) + ("" if each is side else f", as on the {each.role}")
+    return None, _size_basis([])
 
 
 def good_steps(side: Side) -> dict[int, int]:
