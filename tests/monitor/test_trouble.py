@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from ckptdeck.core.states import Condition, FlightState, Role, State, Verdict
@@ -104,13 +106,46 @@ def test_no_way_to_resume_is_told_only_when_there_is_something_and_no_hope() -> 
     assert not told()
 
 
-@pytest.mark.parametrize(
-    ("fits", "words"), [(0, "no further checkpoint"), (1, "1 more checkpoint"), (2, None), (None, None)]
-)
-def test_little_room_is_told_before_it_is_gone(fits: int | None, words: str | None) -> None:
-    trouble = find_trouble(survey(inventory(), space={Role.PRIMARY: room_for(fits)}))
-    assert bool(trouble) is (words is not None)
-    assert words is None or trouble[0].startswith(f"primary has room for {words}:")
+@pytest.mark.parametrize("fits", [2, None])
+def test_enough_room_and_no_ground_to_tell_are_no_trouble(fits: int | None) -> None:
+    assert find_trouble(survey(inventory(), space={Role.PRIMARY: room_for(fits)})) == ()
+
+
+def test_little_room_is_told_before_it_is_gone() -> None:
+    (told,) = find_trouble(survey(inventory(), space={Role.PRIMARY: room_for(1)}))
+    assert told == "primary has room for 1 more checkpoint: largest of the last 5: 100 B"
+
+
+def test_a_next_save_that_does_not_fit_comes_before_what_is_lost_already() -> None:
+    bad = checkpoint("step_1.pt", State.CORRUPT, "one bit")
+    there = survey(
+        inventory(), None, {}, steps=[step("step_1.pt", Verdict.LOST, bad, None)], space={Role.PRIMARY: room_for(0)}
+    )
+    told = "the next save does not fit on primary: it takes 100 B, 490 B are left beside the reserve"
+    assert find_trouble(there)[0] == told
+    due = replace(room_for(0), full_at=90.0)
+    (soon,) = find_trouble(survey(inventory(), space={Role.PRIMARY: due}))
+    assert soon.startswith("the next save does not fit on primary, due 1970-01-01 00:01 UTC: ")
+    (late,) = find_trouble(survey(inventory(), space={Role.PRIMARY: due}, taken_at=100.0))
+    assert late.startswith("the next save does not fit on primary, due now: ")
+
+
+def test_what_is_being_written_and_does_not_fit_is_told_while_it_is_written() -> None:
+    live = replace(flight("step_3.pt.part", FlightState.LIVE), expected_size=511)  # 10 of them are there, 500 are free
+    (told,) = find_trouble(survey(inventory(in_flight=[live]), space={Role.PRIMARY: room_for(0)}))
+    assert told == "what is being written to primary does not fit: 501 B are still to come, 500 B are free"
+    just = replace(live, expected_size=510)
+    assert find_trouble(survey(inventory(in_flight=[just]))) == ()
+    stale = replace(live, state=FlightState.STALE)
+    assert not any("does not fit" in text for text in find_trouble(survey(inventory(in_flight=[stale]))))
+
+
+def test_both_sides_on_one_device_write_into_the_same_room() -> None:
+    live = replace(flight("step_3.pt.part", FlightState.LIVE), expected_size=300)
+    both = survey(inventory(in_flight=[live]), inventory(Role.MIRROR, in_flight=[live]), shared_device=True)
+    assert sum("580 B are still to come" in text for text in find_trouble(both)) == 2
+    apart = survey(inventory(in_flight=[live]), inventory(Role.MIRROR, in_flight=[live]))
+    assert find_trouble(apart) == ()
 
 
 def test_a_mirror_on_the_same_device_is_the_least_trouble() -> None:

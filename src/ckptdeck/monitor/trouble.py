@@ -6,11 +6,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import IntEnum
 
-from ckptdeck.core.amounts import counted
+from ckptdeck.core.amounts import counted, moment_text, size_text
+from ckptdeck.core.plans.room import room_on
 from ckptdeck.core.safe_text import visible
 from ckptdeck.core.sighting import Checkpoint, InFlight
+from ckptdeck.core.space import bytes_still_needed
 from ckptdeck.core.states import BAD, CANDIDATES, Condition, FlightState, Role, State, Verdict
-from ckptdeck.core.survey import Side, Step, Survey
+from ckptdeck.core.survey import Projection, Side, Step, Survey
 
 FEW_FIT = 2
 """Fewer free places than this on a side are trouble: the next save may be the one that fails."""
@@ -23,14 +25,16 @@ class Rank(IntEnum):
 
     SIDE = 0
     RESUME = 1
-    LOST = 2
-    CONTENT = 3
-    DOUBT = 4
-    SPACE = 5
-    DIRECT = 6
+    NO_ROOM = 2
+    """What is saved next, or is being saved, does not fit."""
+    LOST = 3
+    CONTENT = 4
+    DOUBT = 5
+    SPACE = 6
+    DIRECT = 7
     """Somebody writes under a final name."""
-    LEFT_OVER = 7
-    SETTING = 8
+    LEFT_OVER = 8
+    SETTING = 9
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,15 +141,41 @@ def _left_behind(flight: InFlight, side: Side, what: str) -> Finding:
 
 
 def _space(survey: Survey) -> Iterator[Finding]:
-    for role in Role:
-        projection = survey.space.get(role)
-        if projection is not None and projection.fits is not None and projection.fits < FEW_FIT:
-            text = f"{role} has room for {_count(projection.fits)}: {projection.basis}"
-            yield Finding(Rank.SPACE, ("space", role, "few" if projection.fits else "none"), text, role)
+    for side in survey.sides:
+        projection = survey.space.get(side.role)
+        overflow = _overflow(side, survey)
+        if overflow is not None:
+            yield overflow
+        elif projection is not None and projection.fits == 0:
+            yield _next_does_not_fit(side.role, projection, survey)
+        elif projection is not None and projection.fits is not None and projection.fits < FEW_FIT:
+            text = f"{side.role} has room for {counted(projection.fits, 'more checkpoint')}: {projection.basis}"
+            yield Finding(Rank.SPACE, ("space", side.role, "few"), text, side.role)
     if survey.shared_device:
         text = "mirror is on the same device as primary: one dead disk takes both"
         yield Finding(Rank.SETTING, ("shared-device",), text)
 
 
-def _count(fits: int) -> str:
-    return "no further checkpoint" if fits < 1 else counted(fits, "more checkpoint")
+def _overflow(side: Side, survey: Survey) -> Finding | None:
+    """What is being written to the volume right now is larger than what is free there."""
+    volume = side.inventory.volume
+    if volume is None or not side.inventory.condition.readable or not bytes_still_needed(side):
+        return None
+    to_come = sum(bytes_still_needed(each) for each in (survey.sides if survey.shared_device else (side,)))
+    if to_come <= volume.free:
+        return None
+    text = (
+        f"what is being written to {side.role} does not fit: "
+        f"{size_text(to_come)} are still to come, {size_text(volume.free)} are free"
+    )
+    return Finding(Rank.NO_ROOM, ("space", side.role, "overflow"), text, side.role)
+
+
+def _next_does_not_fit(role: Role, projection: Projection, survey: Survey) -> Finding:
+    due = ""
+    if projection.full_at is not None:
+        due = f", due {moment_text(projection.full_at)}" if projection.full_at > survey.taken_at else ", due now"
+    size = "" if projection.checkpoint_size is None else f"it takes {size_text(projection.checkpoint_size)}, "
+    left_there = size_text(max(0, room_on(survey, role) or 0))
+    text = f"the next save does not fit on {role}{due}: {size}{left_there} are left beside the reserve"
+    return Finding(Rank.NO_ROOM, ("space", role, "none"), text, role)

@@ -20,7 +20,7 @@ Change = tuple[Role, str, Happening]
 """On which side which checkpoint appeared or is gone."""
 
 DAY = 86_400.0
-_RECURRING = frozenset({Rank.SPACE, Rank.DIRECT})
+_RECURRING = frozenset({Rank.NO_ROOM, Rank.SPACE, Rank.DIRECT})
 """A volume that holds few more than are kept is short of room after each save, and a trainer that writes under final
 names does so each time: once is enough."""
 
@@ -119,17 +119,23 @@ class News:
             if trouble.key not in self._told:
                 yield Event(now, Happening.TROUBLE, trouble.text, trouble.side, trouble.name, trouble.command)
             self._told[trouble.key] = trouble, now
-        keys = {trouble.key for trouble in present}
-        for key, (trouble, seen) in tuple(self._told.items()):
-            if key not in keys and not (trouble.recurring and 0 <= now - seen < DAY):
-                del self._told[key]
-                yield Event(now, Happening.OVER, f"no longer so: {trouble.text}", trouble.side, trouble.name)
+        for key in self._told.keys() - {trouble.key for trouble in present}:
+            trouble, seen = self._told[key]
+            if (trouble.recurring and 0 <= now - seen < DAY) or (trouble.seen_on_disk and self._is_blind()):
+                continue
+            del self._told[key]
+            yield Event(now, Happening.OVER, f"no longer so: {trouble.text}", trouble.side, trouble.name)
+
+    def _is_blind(self) -> bool:
+        sides = () if self._surveyed is None else self._surveyed.sides
+        return not all(side.inventory.condition.readable for side in sides)
 
 
 def _as_trouble(finding: Finding) -> Trouble:
     recurring = finding.rank in _RECURRING
     key = ("direct", str(finding.side)) if finding.rank is Rank.DIRECT else finding.key
-    return Trouble(key, finding.text, finding.side, finding.name, recurring=recurring)
+    on_disk = finding.rank is not Rank.SIDE
+    return Trouble(key, finding.text, finding.side, finding.name, recurring=recurring, seen_on_disk=on_disk)
 
 
 def _at_rest(checkpoint: Checkpoint) -> bool:
