@@ -21,20 +21,6 @@ def tells_nothing(_root: str, _wanted: Callable[[str, str], bool], _stop: thread
     raise OSError(errno.ENOSPC, "no watches left")
 
 
-class WallClock(StandingClock):
-    """Somebody may set the time of day back; the other clock only moves forward."""
-
-    def __init__(self, now: float) -> None:
-        super().__init__(now)
-        self._back = 0.0
-
-    def now(self) -> float:
-        return super().now() - self._back
-
-    def set_back(self, seconds: float) -> None:
-        self._back += seconds
-
-
 class PretendedKernel(FileSystem):
     """Stamps what is written with the pretended time, as a kernel whose clock that is would, and keeps small disks."""
 

@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
+
+import pytest
 
 from ckptdeck.core.plans.prune import plan_prune
 from ckptdeck.core.progress import CancelToken, Progress
 from ckptdeck.core.states import Role
+from ckptdeck.core.survey import Survey
 from ckptdeck.monitor.log import read_log
 from ckptdeck.monitor.notify import Notifier
+from ckptdeck.monitor.snapshot import Job, JobState, Snapshot
 from ckptdeck.monitor.watch import TICK, Watch
 from ckptdeck.monitor.watch_event import Event, Happening
 from ckptdeck.monitor.watch_work import Duties
 from tests.crash.contents import digest_of
 from tests.crash.invariants import Promise, fingerprint, judge_names
+from tests.monitor.making import inventory, survey
 from tests.monitor.world import HOUR, SIZE, WorldMaker, content, name_of, save, steps_on
+from tests.tui.fake_engine import FakeEngine, plan_of
 
 
 def test_without_duties_it_looks_and_changes_nothing(make: WorldMaker) -> None:
@@ -222,12 +229,57 @@ def test_it_runs_until_it_is_told_to_stop(make: WorldMaker) -> None:
     assert events[-1].text == "stopped; nothing was under way"
 
 
-def test_a_clock_that_was_set_back_holds_nothing_up(make: WorldMaker) -> None:
-    world = make()
-    world.begin()
-    save(world, 1)
-    world.rest()
-    world.clock.set_back(200)
-    save(world, 2)
-    world.rest()
-    assert steps_on(world.disks.mirror) == [1, 2]
+class MovingClock:
+    """Shows what a test sets."""
+
+    time = 0.0
+
+    def now(self) -> float:
+        return self.time
+
+    def monotonic(self) -> float:
+        return 0.0
+
+    def sleep(self, _seconds: float) -> None:
+        pytest.fail("a turn never waits")
+
+
+def looked_at(at: float) -> Survey:
+    primary = replace(inventory(), taken_at=at)
+    return survey(primary, replace(inventory(Role.MIRROR, root="/mnt/d/run"), taken_at=at), taken_at=at)
+
+
+def test_what_is_next_is_decided_by_a_look_that_began_after_the_last_work_ended() -> None:
+    clock = MovingClock()
+    engine = FakeEngine(Snapshot(1, 0.0, "run", looked_at(100.0), "/data/run", "/mnt/d/run"))
+    engine.plans["mirror"] = plan_of("mirror", "step_1.pt")
+    watch = Watch(engine, clock, Duties(mirror=True), Notifier(clock, "/data/run", {}), lambda _event: None)
+    clock.time = 101.0
+    watch.turn()
+    assert len(engine.submitted) == 1
+    done = Job(1, "mirror", "mirror step_1.pt", "ckptdeck mirror", JobState.DONE, "device 1", 101.0, ended_at=200.0)
+    clock.time = 201.0
+    engine.set(jobs=(done,), survey=looked_at(199.0))
+    watch.turn()
+    assert len(engine.submitted) == 1
+    engine.set(survey=looked_at(200.0))
+    watch.turn()
+    assert len(engine.submitted) == 2
+
+
+def test_a_clock_that_was_set_back_after_work_ended_holds_nothing_up() -> None:
+    clock = MovingClock()
+    engine = FakeEngine(Snapshot(1, 0.0, "run", looked_at(1000.0), "/data/run", "/mnt/d/run"))
+    engine.plans["mirror"] = plan_of("mirror", "step_1.pt")
+    watch = Watch(engine, clock, Duties(mirror=True), Notifier(clock, "/data/run", {}), lambda _event: None)
+    clock.time = 1000.0
+    watch.turn()
+    done = Job(1, "mirror", "mirror step_1.pt", "ckptdeck mirror", JobState.DONE, "device 1", 1000.0, ended_at=1010.0)
+    clock.time = 500.0
+    engine.set(jobs=(done,), survey=looked_at(499.0))
+    watch.turn()
+    assert len(engine.submitted) == 1
+    engine.set(survey=looked_at(501.0))
+    clock.time = 502.0
+    watch.turn()
+    assert len(engine.submitted) == 2

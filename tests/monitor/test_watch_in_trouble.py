@@ -33,6 +33,26 @@ def test_a_lost_mirror_is_told_once_and_waited_for(make: WorldMaker) -> None:
     assert sum("is not mounted" in text for text in world.told(Happening.OVER)) == 1
 
 
+def test_trouble_on_a_side_that_cannot_be_seen_is_not_over_and_not_told_again(make: WorldMaker) -> None:
+    world = make()
+    world.begin()
+    save(world, 1)
+    world.rest()
+    os.truncate(world.disks.mirror / name_of(1), 5)
+    world.look(HOUR)
+    world.rest()
+    world.unmount()
+    world.rest()
+    world.mount()
+    world.rest()
+    assert sum("is truncated" in text for text in world.told(Happening.TROUBLE)) == 1
+    assert not any("is truncated" in text for text in world.told(Happening.OVER))
+    shutil.copy(world.disks.primary / name_of(1), world.disks.mirror / name_of(1))
+    world.look(HOUR)
+    world.rest()
+    assert sum("is truncated" in text for text in world.told(Happening.OVER)) == 1
+
+
 def test_a_lost_primary_stops_everything_and_comes_back(make: WorldMaker) -> None:
     world = make(policy="[prune]\nkeep_last = 2\n")
     world.begin()

@@ -20,8 +20,8 @@ from ckptdeck.monitor.notify import Notifier
 from ckptdeck.monitor.watch import Watch
 from ckptdeck.monitor.watch_event import Event, Happening
 from ckptdeck.monitor.watch_work import Duties
-from tests.monitor.making import GUARD, made_up_host
-from tests.monitor.pretended import Disks, PretendedKernel, WallClock, tells_nothing
+from tests.monitor.making import GUARD, StandingClock, made_up_host
+from tests.monitor.pretended import Disks, PretendedKernel, tells_nothing
 from tests.monitor.test_engine import LOOKING_AND_COMPOSING
 
 POLL = 2.0
@@ -38,7 +38,7 @@ class World:
         self, disks: Disks, *, duties: Duties = BOTH, paired: bool = True, earlier: World | None = None
     ) -> None:
         self.disks = disks
-        self.clock: WallClock = WallClock(float(int(time.time()))) if earlier is None else earlier.clock
+        self.clock: StandingClock = StandingClock(float(int(time.time()))) if earlier is None else earlier.clock
         self.kernel: PretendedKernel = PretendedKernel(self.clock) if earlier is None else earlier.kernel
         self.host = made_up_host(self.clock, self.kernel)
         self.trainer: Host = replace(self.host, pid=7, command="python train.py")

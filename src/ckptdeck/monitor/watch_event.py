@@ -58,3 +58,5 @@ class Trouble:
     command: str = ""
     recurring: bool = False
     """Comes and goes with every save of some runs: it is over only after a day without."""
+    seen_on_disk: bool = False
+    """Whether it is over can only be told while both sides can be read."""

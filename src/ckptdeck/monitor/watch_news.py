@@ -119,7 +119,8 @@ class News:
             if trouble.key not in self._told:
                 yield Event(now, Happening.TROUBLE, trouble.text, trouble.side, trouble.name, trouble.command)
             self._told[trouble.key] = trouble, now
-        for key in self._told.keys() - {trouble.key for trouble in present}:
+        there = {trouble.key for trouble in present}
+        for key in [key for key in self._told if key not in there]:
             trouble, seen = self._told[key]
             if (trouble.recurring and 0 <= now - seen < DAY) or (trouble.seen_on_disk and self._is_blind()):
                 continue
