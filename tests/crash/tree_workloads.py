@@ -6,12 +6,15 @@ import os
 from functools import partial
 from pathlib import Path
 
+from ckptdeck.core.errors import from_os_error
 from ckptdeck.core.filesystem import FileSystem
 from ckptdeck.core.manifest import Manifest
+from ckptdeck.core.progress import UNHURRIED
 from ckptdeck.core.publish import Intent
 from ckptdeck.core.publish_tree import publish_tree
 from ckptdeck.core.sighting import Record, RecordMember
 from ckptdeck.core.states import Kind, Origin, Role
+from ckptdeck.core.transfer_tree import publish_copy
 from tests.crash.contents import Tree, digest_of
 from tests.crash.sandbox import EPOCH, Sandbox, machine
 from tests.crash.workloads import (
@@ -32,6 +35,7 @@ from tests.crash.workloads import (
 )
 
 NAME = "checkpoint-810"
+FINISHED = "finished"
 GROUP_NAME = "ckpt-810"
 FIRST, SECOND, MARKER = (f"{GROUP_NAME}{end}" for end in (".data-00000-of-00002", ".data-00001-of-00002", ".index"))
 _LARGEST_WRITE = 4000
@@ -86,6 +90,16 @@ def save_tree(
             sandbox.unrecorded.add(NAME)
 
 
+def save_copy(fs: FileSystem, sandbox: Sandbox) -> None:
+    """`ckptdeck publish DIRECTORY`: a finished directory that lies elsewhere."""
+    intent = Intent(NAME, step=STEP, readback=True)
+    with sandbox.saving(Role.PRIMARY, NAME, NEW):
+        try:
+            publish_copy(machine(fs), str(sandbox.base / FINISHED), sandbox.found(fs, Role.PRIMARY), intent, UNHURRIED)
+        except OSError as error:
+            raise from_os_error(error, f"Publishing {NAME}") from error
+
+
 def fill(fs: FileSystem, path: str, tree: Tree) -> None:
     """What a trainer does in the directory it was given: plain writes, nothing synced."""
     for directory in tree.directories:
@@ -115,6 +129,11 @@ def _replace_with_middle(fs: FileSystem, sandbox: Sandbox) -> None:
 
 
 # --- the scenes
+
+
+def finished_elsewhere(sandbox: Sandbox) -> None:
+    (sandbox.base / FINISHED).mkdir()
+    fill(FileSystem(), str(sandbox.base / FINISHED), NEW)
 
 
 def old_tree_there(sandbox: Sandbox) -> None:
@@ -221,14 +240,16 @@ def _work(
     subject: Subject = DIRECTORY,
     *,
     copies: bool = False,
+    reads_back: bool = False,
 ) -> Workload:
-    return Workload(name, prepare, act, copies, copies, _LARGEST_WRITE, subject)
+    return Workload(name, prepare, act, copies or reads_back, copies, _LARGEST_WRITE, subject)
 
 
 TREE_PUBLISHES = (
     _work("publish-tree", nothing_there, lambda fs, sandbox: save_tree(fs, sandbox, NEW)),
     _work("replace-tree", old_tree_there, lambda fs, sandbox: save_tree(fs, sandbox, NEW, replace=True, readback=True)),
     _work("publish-tree-over-leftover", tree_died_while_writing, lambda fs, sandbox: save_tree(fs, sandbox, NEW)),
+    _work("publish-tree-copy", finished_elsewhere, save_copy, reads_back=True),
     _work(
         "replace-tree-after-crash",
         tree_died_after_exchange,
@@ -267,7 +288,7 @@ LONGEST_TREE_WORKLOADS = tuple(
 CUT_TREE_WORKLOADS = tuple(
     workload
     for workload in LONGEST_TREE_WORKLOADS
-    if workload.name not in ("recover-tree-finish", "recover-tree-name", "recover-tree-drop")
+    if workload.name not in ("publish-tree-copy", "recover-tree-finish", "recover-tree-name", "recover-tree-drop")
 )
-"""Without what a recovery that has everything to do does too; for power cuts, of which each takes a mount."""
+"""Without what a mirror, or a recovery that has all to do, does too; for power cuts, of which each takes a mount."""
 WORKLOADS = FILE_WORKLOADS + TREE_WORKLOADS
