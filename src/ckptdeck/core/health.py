@@ -243,7 +243,7 @@ def _odd_thing(sighting: Sighting) -> str | None:
         return f"a symbolic link to {visible(sighting.link)}: shown, never followed"
     record = sighting.record
     if record is not None and record.kind is not sighting.kind:
-        return f"recorded as a {record.kind}, is a {sighting.kind}"
+        return f"recorded as a {record.kind}, is a {sighting.kind}: move it away, or its record, and look again"
     if sighting.family == FOREIGN_FAMILY and record is None:
         return "a directory of no known layout" if sighting.kind is Kind.DIRECTORY else "no name of a checkpoint"
     return None
