@@ -183,7 +183,7 @@ def volumes(base: Path, size: int) -> Iterator[Disks]:
         yield Disks(first / "run", mirror, second / "mirror", lambda: _run("umount", str(mirror)), mount)
     finally:
         for place in (mirror, first, second):
-            subprocess.run(["umount", str(place)], check=False, capture_output=True)
+            subprocess.run(["umount", "-l", str(place)], check=False, capture_output=True)
 
 
 def _run(*command: str) -> None:
