@@ -52,6 +52,8 @@ class Guard(StrEnum):
     TOO_FEW = "too-few-newer"
     """Fewer than N newer steps are verified where it counts (invariant 3)."""
     OUT_OF_ORDER = "out-of-order"
+    NAME_CLASH = "name-clash"
+    """The side it would go to takes it, and something else, for one."""
     POLICY = "policy"
     EXISTS = "exists"
     VANISHED = "everything-vanished"

@@ -14,7 +14,9 @@ from ckptdeck.core.bookkeeping import list_quarantine, list_removals, read_recor
 from ckptdeck.core.checkpoint_set import CheckpointSet
 from ckptdeck.core.closer_look import may_be_written, moved_since, needs_probe, with_structure, with_traces
 from ckptdeck.core.errors import describe_os_error
+from ckptdeck.core.filesystem import once_more
 from ckptdeck.core.flight import UNTRACED, Flight, Trace, find_traces, judge_flight
+from ckptdeck.core.folding import folding_of
 from ckptdeck.core.gathering import Found, Gathering, as_recorded
 from ckptdeck.core.host import Host
 from ckptdeck.core.in_place import flight_in_place
@@ -56,7 +58,7 @@ def scan(host: Host, checkpoint_set: CheckpointSet, policy: Policy, previous: In
     if not checkpoint_set.condition.readable:
         return _unreadable(host, checkpoint_set, bare, previous)
     try:
-        return _Scan(host, checkpoint_set, policy, previous, bare).run()
+        return once_more(lambda: _Scan(host, checkpoint_set, policy, previous, bare).run())
     except OSError as error:
         why = describe_os_error(error, os.fsdecode(error.filename or checkpoint_set.root))
         failed = replace(bare, condition=Condition.UNREADABLE, why=why)
@@ -142,6 +144,7 @@ class _Scan:
                 if name not in names and part_name(name) not in names and all(tree.target != name for tree in staged)
             ),
             warnings=tuple(self._warnings),
+            folding=folding_of(self._fs, self._set, volume),
             read=listing.books,
         )
 

@@ -11,7 +11,18 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from ckptdeck.core.safe_text import visible
-from ckptdeck.core.states import Condition, Evidence, FlightState, Kind, MemberKind, Origin, Role, State, Structure
+from ckptdeck.core.states import (
+    Condition,
+    Evidence,
+    FlightState,
+    Kind,
+    MemberKind,
+    NameFolding,
+    Origin,
+    Role,
+    State,
+    Structure,
+)
 
 if TYPE_CHECKING:
     from ckptdeck.core.manifest import ManifestContents
@@ -347,6 +358,8 @@ class Inventory:
     warnings: tuple[Warning, ...] = ()
     boot_id: str = ""
     """The boot this was seen in: weak evidence of another boot counts no more."""
+    folding: NameFolding = NameFolding.NONE
+    """Which names this side takes for one."""
     read: ReadBefore | None = field(default=None, repr=False, compare=False)
     """What the next scan need not read again."""
 

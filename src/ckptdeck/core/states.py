@@ -106,6 +106,17 @@ class Verdict(StrEnum):
     LOST = "lost"
 
 
+class NameFolding(StrEnum):
+    """What a volume takes for the same name."""
+
+    NONE = "none"
+    """Only the same bytes."""
+    UNICODE = "unicode"
+    """Also letters with accents that are composed otherwise."""
+    CASE = "case"
+    """Both that and other case."""
+
+
 class FlightState(StrEnum):
     """What an in-flight artifact is."""
 

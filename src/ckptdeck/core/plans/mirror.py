@@ -10,6 +10,7 @@ from ckptdeck.core.guards import Guard, blocks_reading, in_flight, live_writer, 
 from ckptdeck.core.guards import foreign as is_foreign
 from ckptdeck.core.guards import symlink as is_symlink
 from ckptdeck.core.guards import unreadable as cannot_be_read
+from ckptdeck.core.plans.clashes import Clashes
 from ckptdeck.core.plans.items import (
     choose_rows,
     does,
@@ -78,7 +79,8 @@ def copy_items(survey: Survey, rows: Sequence[Step], wish: Wish) -> tuple[PlanIt
     mirror = survey.mirror
     if mirror is None:
         return ()
-    items = [(row, _judge(row, survey, mirror, wish)) for row in rows]
+    clashes = Clashes(survey, Role.MIRROR)
+    items = [(row, _judge(row, survey, mirror, wish, clashes)) for row in rows]
     expecting = frozenset(row.name for row, item in items if item.acts)
     kept = keep_set(survey, expecting)
     chosen = [_by_retention(row, item, wish, kept) for row, item in items]
@@ -94,7 +96,7 @@ def _by_retention(row: Step, item: PlanItem, wish: Wish, kept: dict[str, str]) -
     return PlanItem(item.name, item.side, Act.KEEP, reason, size=item.size, step=item.step)
 
 
-def _judge(row: Step, survey: Survey, mirror: Side, wish: Wish) -> PlanItem:
+def _judge(row: Step, survey: Survey, mirror: Side, wish: Wish, clashes: Clashes) -> PlanItem:
     """Whether a row needs and can have a copy, the retention left aside."""
     source, copy = row.primary, row.mirror
     either = source or copy
@@ -109,7 +111,7 @@ def _judge(row: Step, survey: Survey, mirror: Side, wish: Wish) -> PlanItem:
     if refusal is not None:
         return stopped(source, Role.MIRROR, refusal)
     if copy is None or copy.state in NOT_THERE:
-        return _fresh_copy(row, source, copy, mirror, wish)
+        return _fresh_copy(row, source, copy, mirror, wish, clashes)
     return _beside(row, source, copy, survey, wish)
 
 
@@ -142,12 +144,14 @@ def _source_refusal(source: Checkpoint, copy: Checkpoint | None, survey: Survey)
     return refusal or in_flight(source.name, survey.primary)
 
 
-def _fresh_copy(row: Step, source: Checkpoint, copy: Checkpoint | None, mirror: Side, wish: Wish) -> PlanItem:
+def _fresh_copy(
+    row: Step, source: Checkpoint, copy: Checkpoint | None, mirror: Side, wish: Wish, clashes: Clashes
+) -> PlanItem:
     """The name is free on the mirror."""
     if copy is not None and copy.state is State.REMOVED and not wish.covers(row):
         return stays(copy, Role.MIRROR, "was removed from the mirror on purpose; its name or `--all` copies it again")
     part = leftover_part(mirror, source.name)
-    refusal = in_flight(source.name, mirror) if part is None else None
+    refusal = clashes.refusal(source) or (in_flight(source.name, mirror) if part is None else None)
     if refusal is not None:
         return stopped(source, Role.MIRROR, refusal)
     details = {"from": str(Role.PRIMARY), "source": _source_word(source), **part_details(part)}

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from ckptdeck.core.amounts import counted, size_text
 from ckptdeck.core.guards import Guard, in_flight, live_writer, other_kind, side_not_usable, symlink
+from ckptdeck.core.plans.clashes import Clashes
 from ckptdeck.core.plans.items import choose_rows, does, in_order, leftover_part, part_details, stays, stopped
 from ckptdeck.core.plans.plan import Act, Plan, PlanItem, Refusal
 from ckptdeck.core.plans.pointers import pointer_items
@@ -28,7 +29,8 @@ def plan_restore(survey: Survey, names: Sequence[str] = (), *, newest: int | Non
         return Plan("restore", (), refused, options=options, names=tuple(names))
     rows, strangers = choose_rows(survey, names)
     wanted = _wanted(survey, rows, named=bool(names), newest=newest)
-    items = tuple(item for row in rows if row.name in wanted for item in _row_item(row, survey))
+    clashes = Clashes(survey, Role.PRIMARY)
+    items = tuple(item for row in rows if row.name in wanted for item in _row_item(row, survey, clashes))
     fitted = fit(items, survey)
     refused = nothing_fits(items, fitted, survey)
     copies = tuple(item for item in fitted if item.acts)
@@ -57,7 +59,7 @@ def _is_whole(row: Step) -> bool:
     return row.mirror is not None and row.mirror.state is State.VERIFIED and row.verdict is not Verdict.RETIRED
 
 
-def _row_item(row: Step, survey: Survey) -> Iterator[PlanItem]:
+def _row_item(row: Step, survey: Survey, clashes: Clashes) -> Iterator[PlanItem]:
     good, here, mirror = row.mirror, row.primary, survey.mirror
     if good is None or mirror is None or good.state in NOT_THERE:
         if here is not None:
@@ -77,6 +79,7 @@ def _row_item(row: Step, survey: Survey) -> Iterator[PlanItem]:
     else:
         refusal = symlink(good) or live_writer(good) or other_kind(good, here) or in_flight(good.name, mirror)
         part = leftover_part(survey.primary, good.name)
+        refusal = refusal or clashes.refusal(good)
         refusal = refusal or (in_flight(good.name, survey.primary) if part is None else None)
         if refusal is not None:
             yield stopped(good, Role.PRIMARY, refusal)
