@@ -107,7 +107,7 @@ def test_a_plan_over_half_of_a_side_is_refused_without_its_number(bench: Workben
     assert listed(bench.primary) == listed(bench.mirror) == [NAMES[3]]
 
 
-def removal(bench: Workbench, name: str, kind: Kind = Kind.FILE, members: tuple[str, ...] = ()) -> Callable[[], None]:
+def removal(bench: Workbench, name: str, kind: Kind = Kind.FILE, members: tuple[str, ...] = ()) -> Callable[[], str]:
     target = bench.on(Role.PRIMARY)
     unit = Unit(target.root, name, kind, members)
     volume = volume_of(bench.host.fs, target.root)

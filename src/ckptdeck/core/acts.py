@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from ckptdeck.core.adoption import adopt, adopt_twins
 from ckptdeck.core.checkpoint_set import CheckpointSet, Pair
+from ckptdeck.core.dismantle import KeptForReader
 from ckptdeck.core.errors import Refused, UsageError
 from ckptdeck.core.guards import not_quiet
 from ckptdeck.core.host import Host
@@ -150,6 +151,8 @@ class Acts:
             purge(self.host, target, item.name)
         except FileNotFoundError:
             raise _gone(item) from None
+        except KeptForReader:
+            return "purged, but for what somebody still reads: purge it again once that is closed"
         return "purged"
 
     def _change_record(self, target: CheckpointSet, item: PlanItem, change: Callable[[Record], Record]) -> None:

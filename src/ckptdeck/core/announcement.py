@@ -19,6 +19,7 @@ from ckptdeck.core.safe_text import visible
 from ckptdeck.core.sighting import Record, Warning
 from ckptdeck.core.states import Kind, State
 from ckptdeck.core.unit import OddThing, look_at, unit_of_record
+from ckptdeck.core.volume import lock_if_free
 
 _PATIENCE, _PATIENCE_PAUSE = 20, 0.1
 """Times and seconds to wait for another publisher of the same name, which needs milliseconds."""
@@ -102,7 +103,7 @@ def _await_publisher(host: Host, final: str) -> None:
     for _ in range(_PATIENCE):
         try:
             with opened(host.fs, final, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK) as fd:
-                if host.fs.try_lock(fd):
+                if lock_if_free(host.fs, fd, final):
                     return
         except FileNotFoundError:
             return

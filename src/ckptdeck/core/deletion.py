@@ -18,22 +18,22 @@ from dataclasses import dataclass
 
 from ckptdeck.core.announcement import is_announced
 from ckptdeck.core.checkpoint_set import CheckpointSet
-from ckptdeck.core.dismantle import dismantle
+from ckptdeck.core.dismantle import KeptForReader, dismantle
 from ckptdeck.core.errors import Refused
-from ckptdeck.core.filesystem import DirectoryEntry, is_there, read_file
+from ckptdeck.core.filesystem import DirectoryEntry, FileSystem, is_there, read_file
 from ckptdeck.core.host import Host
 from ckptdeck.core.manifest import RECORD, Manifest, store_name
 from ckptdeck.core.naming import markers_last
 from ckptdeck.core.record_format import decode_record
-from ckptdeck.core.removal import move_back_if_other, new_id
+from ckptdeck.core.removal import move_aside, new_id
 from ckptdeck.core.safe_text import visible
 from ckptdeck.core.sighting import Identity, Record, Volume
-from ckptdeck.core.small_file import sync_names
 from ckptdeck.core.states import Kind
 from ckptdeck.core.unit import Unit, look_at, unit_of_record
-from ckptdeck.core.volume import fsync_directory, rename_into_place
+from ckptdeck.core.volume import fsync_directory, rename_into_place, sync_names
 
 INTENT = ".json"
+_READER = "somebody still reads it, and `ckptdeck recover` takes the rest away once it is closed"
 _LIMIT = 64 << 20
 
 
@@ -59,8 +59,8 @@ class _Removal:
         return os.path.join(self.place, self.entry if index is None else f"{self.entry}-{index}")
 
 
-def delete(host: Host, checkpoint_set: CheckpointSet, volume: Volume, unit: Unit, found: Identity) -> None:
-    """Deletes the recorded checkpoint `unit`, whose identity was just compared with the plan's.
+def delete(host: Host, checkpoint_set: CheckpointSet, volume: Volume, unit: Unit, found: Identity) -> str:
+    """Deletes the recorded checkpoint `unit`, whose identity was just compared with the plan's; says how it went.
 
     Raises Refused when it was replaced in this very moment (it is then where it was, with its record), OSError.
     """
@@ -79,7 +79,7 @@ def delete(host: Host, checkpoint_set: CheckpointSet, volume: Volume, unit: Unit
     sync_names(host.fs, removal.place)
     with contextlib.suppress(OSError):  # it speaks of what is gone; an old one counts for nothing
         manifest.drop_receipt(unit.name)
-    _take_apart(removal)
+    return "deleted" if _take_apart(removal) else f"deleted; {_READER}"
 
 
 def finish_removal(host: Host, checkpoint_set: CheckpointSet, volume: Volume, entry: str) -> str:
@@ -103,23 +103,22 @@ def finish_removal(host: Host, checkpoint_set: CheckpointSet, volume: Volume, en
         _finish_names(removal, record)
     with contextlib.suppress(OSError):
         manifest.drop_receipt(record.name)
-    _take_apart(removal)
+    if not _take_apart(removal):
+        return f"it had lost its name; {_READER}"
     return "it had lost its name: taken apart"
 
 
 def _take_name(removal: _Removal, unit: Unit, found: Identity) -> None:
     if unit.kind is not Kind.GROUP:
         assert found.node is not None  # a file or a directory has one
-        rename_into_place(removal.host, removal.volume, unit.path, removal.aside(), replace=False, inode=found.node[1])
-        move_back_if_other(removal.host, removal.volume, unit.path, removal.aside(), found.node[1])
+        move_aside(removal.host, removal.volume, unit.path, removal.aside(), found.node[1])
         return
     by_name = {member.path: member for member in found.members}
     moved: list[tuple[str, str, int]] = []
     try:
         for index, name in enumerate(reversed(markers_last(by_name))):
             path, aside, inode = unit.path_of(name), removal.aside(index), by_name[name].inode
-            rename_into_place(removal.host, removal.volume, path, aside, replace=False, inode=inode)
-            move_back_if_other(removal.host, removal.volume, path, aside, inode)
+            move_aside(removal.host, removal.volume, path, aside, inode)
             moved.append((aside, path, inode))
     except (Refused, OSError):
         for aside, path, inode in reversed(moved):
@@ -159,8 +158,10 @@ def _give_record_back(removal: _Removal, manifest: Manifest, name: str) -> None:
     sync_names(removal.host.fs, removal.place)
 
 
-def _take_apart(removal: _Removal) -> None:
+def _take_apart(removal: _Removal) -> bool:
+    """False when a reader keeps something of it: the intent then stays, for `recover` to take away what is left."""
     fs = removal.host.fs
+    gone = True
     for entry in _beside(removal):
         path = os.path.join(removal.place, entry.name)
         if entry.name.endswith(INTENT):
@@ -171,11 +172,22 @@ def _take_apart(removal: _Removal) -> None:
             if error.errno not in (errno.EISDIR, errno.EPERM, errno.ENOENT):
                 raise
             if error.errno != errno.ENOENT:
-                dismantle(fs, path)
+                gone = _dismantle(fs, path) and gone
     sync_names(fs, removal.place)
+    if not gone:
+        return False
     if is_there(fs, removal.intent):
         fs.unlink(removal.intent)
         sync_names(fs, removal.place)
+    return True
+
+
+def _dismantle(fs: FileSystem, path: str) -> bool:
+    try:
+        dismantle(fs, path)
+    except KeptForReader:
+        return False
+    return True
 
 
 def _beside(removal: _Removal) -> list[DirectoryEntry]:

@@ -13,10 +13,18 @@ from ckptdeck.core.naming import markers_last
 _OWNER_MAY_ALL = 0o700
 
 
+_KEPT_FOR_A_READER = (".nfs", ".fuse_hidden", ".smbdelete")
+"""How clients of servers call what was removed while somebody has it open."""
+
+
+class KeptForReader(OSError):
+    """All of a directory is removed but what a client keeps for a reader; that goes when it is closed (R27)."""
+
+
 def dismantle(fs: FileSystem, path: str) -> None:
     """Removes the directory `path` and everything in it, pipes and sockets too; links are removed, never followed.
 
-    Gone already is as good. Raises OSError.
+    Gone already is as good. Raises KeptForReader, OSError.
     """
     leaves: list[str] = []
     directories: list[str] = []
@@ -38,9 +46,23 @@ def dismantle(fs: FileSystem, path: str) -> None:
     for leaf in reversed(markers_last(leaves)):
         with contextlib.suppress(FileNotFoundError):
             fs.unlink(leaf)
+    kept: set[str] = set()
     for directory in sorted(directories, key=lambda one: (-one.count("/"), one)):
-        with contextlib.suppress(FileNotFoundError):
+        try:
             fs.remove_directory(directory)
+        except FileNotFoundError:
+            continue
+        except OSError:
+            left = [os.path.join(directory, entry.name) for entry in _entries(fs, directory)]
+            if not left or not all(one in kept or _is_kept(one) for one in left):
+                raise
+            kept.add(directory)
+    if kept:
+        raise KeptForReader(errno.ENOTEMPTY, os.strerror(errno.ENOTEMPTY), path)
+
+
+def _is_kept(path: str) -> bool:
+    return os.path.basename(path).startswith(_KEPT_FOR_A_READER)
 
 
 def _entries(fs: FileSystem, directory: str) -> list[DirectoryEntry]:

@@ -12,6 +12,7 @@ from ckptdeck.core.errors import LockHeld
 from ckptdeck.core.filesystem import read_file, write_all
 from ckptdeck.core.host import Host
 from ckptdeck.core.safe_text import visible
+from ckptdeck.core.volume import lock_if_free
 
 _LIMIT = 4096
 
@@ -34,7 +35,7 @@ def _take(host: Host, checkpoint_set: CheckpointSet) -> int:
     while True:
         fd = host.fs.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW)
         try:
-            if not host.fs.try_lock(fd):
+            if not lock_if_free(host.fs, fd, path):
                 raise LockHeld(
                     f"{visible(checkpoint_set.root)} is locked by {_owner(host, path)}",
                     why="Another ckptdeck is replacing or removing something there, which takes seconds",

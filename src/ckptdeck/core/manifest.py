@@ -27,7 +27,8 @@ from ckptdeck.core.record_format import (
 )
 from ckptdeck.core.safe_text import is_utf8
 from ckptdeck.core.sighting import Receipt, Record
-from ckptdeck.core.small_file import sync_names, write_small_file
+from ckptdeck.core.small_file import write_small_file
+from ckptdeck.core.volume import sync_names
 
 RECORD, NEXT = ".json", ".json.next"
 _LIMIT = 64 << 20  # a directory of 100,000 shards stays below

@@ -22,7 +22,7 @@ from ckptdeck.core.host import Host
 from ckptdeck.core.naming import part_name
 from ckptdeck.core.safe_text import visible
 from ckptdeck.core.sighting import Stamp, Volume, Warning
-from ckptdeck.core.volume import rename_into_place
+from ckptdeck.core.volume import HELD_OPEN, lock_if_free, rename_into_place
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer, WriteableBuffer
@@ -126,13 +126,21 @@ class Part(io.RawIOBase):
     def discard(self) -> None:
         """Removes the staged file. What cannot be removed stays behind as a stale part, which is no harm."""
         self._given_up = True
-        if not self._left:
-            with contextlib.suppress(OSError):
-                # Only what still is ours: the name may have been taken over after the flock was lost.
-                if self._fs.lstat(self.path).st_ino == self.inode:
-                    self._fs.unlink(self.path)
+        removed = self._left or self._remove()
         with contextlib.suppress(OSError):
             self.release()
+        if not removed:
+            self._remove()
+
+    def _remove(self) -> bool:
+        """False where a server removes nothing that is open, as it is here: then it has to be closed first."""
+        try:
+            # Only what still is ours: the name may have been taken over after the flock was lost.
+            if self._fs.lstat(self.path).st_ino == self.inode:
+                self._fs.unlink(self.path)
+        except OSError as error:
+            return error.errno not in HELD_OPEN
+        return True
 
     # --- what the caller's writer uses
 
@@ -293,7 +301,7 @@ def _claimed(fs: FileSystem, fd: int, path: str, *, owned_is_error: bool = False
     Whoever removes a leftover holds its flock, so a name that still leads to our inode after we hold the flock
     cannot be taken away from us.
     """
-    if not fs.try_lock(fd):
+    if not lock_if_free(fs, fd, path):
         if owned_is_error:
             raise InUse(
                 f"{visible(path)} is being written by another process",

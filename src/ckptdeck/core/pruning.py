@@ -67,8 +67,7 @@ class Pruner:
         unit = unit_of(target, item)
         found = require_same(host, unit, item.stamps, item.inode)
         require_no_writer(host, unit, found)
-        delete(host, target, volume, unit, found)
-        return "deleted"
+        return delete(host, target, volume, unit, found)
 
     def _require_allowed(self, item: PlanItem) -> None:
         now = self._host.clock.monotonic()

@@ -24,10 +24,10 @@ from ckptdeck.core.naming import markers_last
 from ckptdeck.core.record_format import iso
 from ckptdeck.core.safe_text import json_name, visible
 from ckptdeck.core.sighting import Volume
-from ckptdeck.core.small_file import sync_names, write_small_file
+from ckptdeck.core.small_file import write_small_file
 from ckptdeck.core.states import Kind
 from ckptdeck.core.unit import OddThing, Unit, look_at
-from ckptdeck.core.volume import fsync_directory, rename_into_place
+from ckptdeck.core.volume import fsync_directory, rename_into_place, sync_names
 
 KEPT_RECORD = ".record"
 """Beside an artifact in quarantine: the record it had."""
@@ -59,7 +59,7 @@ def quarantine(
     else:
         if inode is None:
             inode = host.fs.lstat(unit.path).st_ino
-        _move(host, volume, unit.path, aside, inode)
+        move_aside(host, volume, unit.path, aside, inode)
         size = _size_of(host, Unit(os.path.dirname(aside), entry, unit.kind))
     fsync_directory(host.fs, checkpoint_set.control_path("quarantine"), volume)
     fsync_directory(host.fs, unit.root, volume)
@@ -119,7 +119,7 @@ def put_back(host: Host, checkpoint_set: CheckpointSet, volume: Volume, entry: s
 
 
 def purge(host: Host, checkpoint_set: CheckpointSet, entry: str) -> None:
-    """Takes an artifact in quarantine apart. Raises OSError."""
+    """Takes an artifact in quarantine apart. Raises KeptForReader, OSError."""
     aside = checkpoint_set.control_path("quarantine", entry)
     if stat.S_ISDIR(host.fs.lstat(aside).st_mode):
         dismantle(host.fs, aside)
@@ -153,7 +153,7 @@ def _move_members(host: Host, volume: Volume, unit: Unit, aside: str) -> int:
     host.fs.make_directory(aside)
     by_name = {member.path: member for member in found.members}
     for name in reversed(markers_last(by_name)):
-        _move(host, volume, unit.path_of(name), os.path.join(aside, name), by_name[name].inode)
+        move_aside(host, volume, unit.path_of(name), os.path.join(aside, name), by_name[name].inode)
     fsync_directory(host.fs, aside, volume)
     return found.size
 
@@ -164,20 +164,24 @@ def new_id(host: Host, name: str) -> str:
     return f"{stamp}-{xxhash.xxh3_64(os.fsencode(name)).hexdigest()[:8]}"
 
 
-def _move(host: Host, volume: Volume, source: str, aside: str, inode: int) -> None:
+def move_aside(host: Host, volume: Volume, source: str, aside: str, inode: int) -> None:
+    """One rename, no clobber. What turns out to be something else than `inode` goes back, and Refused is raised.
+
+    Some FUSE file systems number by path: there the same size and mtime before and after have to do.
+    """
+    before = host.fs.lstat(source) if volume.fs_class == "fuse" else None
     rename_into_place(host, volume, source, aside, replace=False, inode=inode)
-    move_back_if_other(host, volume, source, aside, inode)
-
-
-def move_back_if_other(host: Host, volume: Volume, source: str, aside: str, inode: int) -> None:
-    """What was moved from `source` to `aside` goes back, no clobber, when it is not `inode`. Raises Refused then."""
-    moved = host.fs.lstat(aside).st_ino
-    if moved == inode:
+    moved = host.fs.lstat(aside)
+    if moved.st_ino == inode or (before is not None and before.st_ino == inode and _is_renumbered(before, moved)):
         return
-    rename_into_place(host, volume, aside, source, replace=False, inode=moved)
+    rename_into_place(host, volume, aside, source, replace=False, inode=moved.st_ino)
     raise Refused(
         f"{visible(source)} was replaced by somebody in this very moment",
         guard="changed-since-plan",
         why="What was planned to go is gone already; the new one was left alone",
         next_step="Look again and plan anew",
     )
+
+
+def _is_renumbered(before: os.stat_result, moved: os.stat_result) -> bool:
+    return (before.st_size, before.st_mtime_ns) == (moved.st_size, moved.st_mtime_ns)

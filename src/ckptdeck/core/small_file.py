@@ -6,7 +6,8 @@ import contextlib
 import itertools
 import os
 
-from ckptdeck.core.filesystem import FileSystem, opened, write_all
+from ckptdeck.core.filesystem import FileSystem, is_there, write_all
+from ckptdeck.core.volume import sync_names
 
 SUFFIX = ".new"
 """Temporary names in the control directory end with this; a leftover one means nothing and may be removed."""
@@ -26,7 +27,7 @@ def write_small_file(fs: FileSystem, directory: str, name: str, data: bytes, *, 
             fs.fsync(fd)
         finally:
             fs.close(fd)
-        fs.rename(temporary, os.path.join(directory, name))
+        _give_name(fs, temporary, os.path.join(directory, name))
     except OSError:
         with contextlib.suppress(OSError):
             fs.unlink(temporary)
@@ -42,7 +43,10 @@ def _create_temporary(fs: FileSystem, directory: str, pid: int) -> tuple[int, st
             return fs.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW), temporary
 
 
-def sync_names(fs: FileSystem, directory: str) -> None:
-    """fsync of one of our own directories. What a server cannot do it need not do: records are evidence, not data."""
-    with opened(fs, directory, os.O_RDONLY | os.O_DIRECTORY) as fd:
-        fs.fsync(fd)
+def _give_name(fs: FileSystem, temporary: str, final: str) -> None:
+    """The temporary name is ours alone: once it is gone the rename has happened, whatever a server said (R12)."""
+    try:
+        fs.rename(temporary, final)
+    except OSError:
+        if is_there(fs, temporary):
+            raise

@@ -7,7 +7,7 @@ import os
 import stat
 
 from ckptdeck.core.errors import from_os_error
-from ckptdeck.core.filesystem import FileSystem
+from ckptdeck.core.filesystem import FileSystem, opened
 from ckptdeck.core.host import Host
 from ckptdeck.core.safe_text import visible
 from ckptdeck.core.sighting import Volume, Warning
@@ -33,8 +33,10 @@ _OPTIMISTIC = frozenset({"btrfs", "zfs", "bcachefs", "overlay"})
 _MEMORY = frozenset({"tmpfs", "ramfs"})
 
 _NOT_SUPPORTED = frozenset({errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP})
-_SHARING = frozenset({errno.EACCES, errno.EBUSY, errno.ETXTBSY, errno.EPERM})
+HELD_OPEN = frozenset({errno.EACCES, errno.EBUSY, errno.ETXTBSY, errno.EPERM})
+"""What servers of Windows' kind say about a file that somebody has open (R11)."""
 _ODD_SERVERS = _NOT_SUPPORTED | {errno.ENOENT, errno.EACCES, errno.EPERM}
+_NO_LOCKS = _NOT_SUPPORTED | {errno.ENOLCK, errno.EBADF}
 _RETRY_SECONDS = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6)  # at most 5 s in all (R11)
 
 
@@ -108,6 +110,33 @@ def fsync_directory(fs: FileSystem, path: str, volume: Volume) -> tuple[Warning,
     return ()
 
 
+def sync_names(fs: FileSystem, path: str) -> None:
+    """fsync of one of our own directories. Raises OSError where the names in it may be lost.
+
+    What a server cannot promise of the names of checkpoints (W1) it need not promise of records, which are evidence.
+    """
+    try:
+        with opened(fs, path, os.O_RDONLY | os.O_DIRECTORY) as fd:
+            fs.fsync(fd)
+    except OSError as error:
+        if not _tolerable(fs, path, volume_of(fs, path), error.errno or 0):
+            raise
+
+
+def lock_if_free(fs: FileSystem, fd: int, path: str) -> bool:
+    """flock of the file `path` behind `fd`; False while somebody else holds it.
+
+    True as well where a server has no locks to give (W13): there only silence tells that a writer is gone. Raises
+    OSError.
+    """
+    try:
+        return fs.try_lock(fd)
+    except OSError as error:
+        if error.errno not in _NO_LOCKS or volume_of(fs, os.path.dirname(path)).fs_class == "local":
+            raise
+        return True
+
+
 def rename_into_place(
     host: Host, volume: Volume, staged: str, final: str, *, replace: bool, inode: int
 ) -> tuple[Warning, ...]:
@@ -124,13 +153,13 @@ def rename_into_place(
                 return ()
             return _rename_no_clobber(host.fs, staged, final)
         except FileExistsError:
-            if not replace and volume.fs_class != "local" and _did_happen(host.fs, staged, final, inode):
+            if not replace and volume.fs_class != "local" and _link_happened(host.fs, staged, final, inode):
                 return (_ambiguous(),)
             raise
         except OSError as error:
             if volume.fs_class != "local" and _did_happen(host.fs, staged, final, inode):
                 return (_ambiguous(),)
-            delay = next(delays, None) if error.errno in _SHARING else None
+            delay = next(delays, None) if error.errno in HELD_OPEN else None
             if delay is None:
                 raise
             host.clock.sleep(delay)
@@ -175,6 +204,16 @@ def _rename_no_clobber(fs: FileSystem, staged: str, final: str) -> tuple[Warning
     raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), final)
 
 
+def _link_happened(fs: FileSystem, staged: str, final: str, inode: int) -> bool:
+    """The same of a link, which leaves the staged name for us to take away."""
+    try:
+        if fs.lstat(staged).st_ino == fs.lstat(final).st_ino == inode:
+            fs.unlink(staged)
+    except OSError:
+        return _did_happen(fs, staged, final, inode)
+    return _did_happen(fs, staged, final, inode)
+
+
 def _did_happen(fs: FileSystem, staged: str, final: str, inode: int) -> bool:
     """A server may do a rename and lose the answer: true when the staged name is gone and its inode is final."""
     try:
@@ -196,8 +235,18 @@ def _tolerable(fs: FileSystem, path: str, volume: Volume, code: int) -> bool:
         return code in _NOT_SUPPORTED
     if code == errno.EIO and volume.fs_class in ("win", "fuse"):
         # Some servers answer EIO to any fsync of a directory: only believed when an idle one says the same.
-        return _idle_directory_says(fs, os.path.dirname(path), errno.EIO)
+        return _idle_directory_says(fs, _idle_directory(fs, path), errno.EIO)
     return code in _ODD_SERVERS
+
+
+def _idle_directory(fs: FileSystem, path: str) -> str:
+    """One beside `path` on the same volume: that it lies in, or, of a mount point, one that lies in it."""
+    parent = os.path.dirname(path)
+    device = fs.lstat(path).st_dev
+    if fs.lstat(parent).st_dev == device:
+        return parent
+    inside = (entry for entry in fs.list_directory(path) if entry.stat is not None)
+    return next((os.path.join(path, e.name) for e in inside if e.stat and stat.S_ISDIR(e.stat.st_mode)), parent)
 
 
 def _idle_directory_says(fs: FileSystem, path: str, code: int) -> bool:
