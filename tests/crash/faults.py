@@ -125,7 +125,8 @@ class FaultyFileSystem(FileSystem):
     """The real file system with one fault in it.
 
     `before` and `after` are called around every call that is really made. `largest_write` bounds what one write
-    takes, so that a hook sees a file half written. Calls of several threads are taken one at a time.
+    takes, so that a hook sees a file half written. Calls of several threads are taken one at a time. `real` is what
+    lies below, where that is another one.
     """
 
     def __init__(
@@ -135,10 +136,11 @@ class FaultyFileSystem(FileSystem):
         before: Hook = _ignore,
         after: Hook = _ignore,
         largest_write: int | None = None,
+        real: FileSystem | None = None,
     ) -> None:
         self.log: list[Call] = []
         self.dead = False
-        self._real = FileSystem()
+        self._real = real or FileSystem()
         self._fault = fault
         self._before = before
         self._after = after
@@ -157,7 +159,7 @@ class FaultyFileSystem(FileSystem):
             self.dead = True
             for fd in self._open:
                 with contextlib.suppress(OSError):
-                    os.close(fd)
+                    self._real.close(fd)
             self._open.clear()
 
     # --- descriptors

@@ -49,6 +49,8 @@ from ckptdeck.core.volume import fsync_directory, in_memory, sync_data, volume_o
 log = logging.getLogger("ckptdeck")
 _BUFFER = 1 << 20
 _LONGEST_NAME = 255
+_COARSEST_TIME_NS = 2_000_000_000
+"""FAT keeps every second second."""
 READ_ONLY = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
 """How files of others are opened: never through a link, never waiting for a pipe."""
 
@@ -98,6 +100,7 @@ class Settled:
 
     record: Record
     evidence: Evidence
+    warnings: tuple[Warning, ...] = ()
 
 
 class Nameable(Protocol):
@@ -189,7 +192,7 @@ def settle(
     than were written.
     """
     fd = part.descriptor
-    keep_mode_and_time(host.fs, fd, intent.mode, intent.mtime_ns)
+    warnings = keep_mode_and_time(host.fs, fd, intent.mode, intent.mtime_ns)
     sync_data(host.fs, fd, part.path)
     status = host.fs.fstat(fd)
     evidence = Evidence.STREAM
@@ -204,7 +207,7 @@ def settle(
         staged = StagedFile(part.path, part.inode, status.st_size, digest, intent.name)
         evidence = read_back(host, target.role, volume, staged, effort)
     members = (RecordMember("", status.st_size, digest),)
-    return Settled(record_for(host, target, intent, Kind.FILE, members, status.st_mtime_ns), evidence)
+    return Settled(record_for(host, target, intent, Kind.FILE, members, status.st_mtime_ns), evidence, warnings)
 
 
 def require_size(path: str, written: int, there: int) -> None:
@@ -213,14 +216,20 @@ def require_size(path: str, written: int, there: int) -> None:
         raise _mismatch(path, f"{written} bytes were written and {there} are there")
 
 
-def keep_mode_and_time(fs: FileSystem, fd: int, mode: int | None, mtime_ns: int | None) -> None:
-    """What a copy keeps of its source. W7: some servers keep no modes; the data is what counts."""
+def keep_mode_and_time(fs: FileSystem, fd: int, mode: int | None, mtime_ns: int | None) -> tuple[Warning, ...]:
+    """What a copy keeps of its source. W7: some servers keep no modes or times; the data is what counts (R9)."""
+    lost = []
     if mode is not None:
-        with contextlib.suppress(OSError):
+        try:
             fs.set_mode(fd, mode)
+        except OSError:
+            lost.append("mode")
     if mtime_ns is not None:
         with contextlib.suppress(OSError):
             fs.set_times(fd, mtime_ns, mtime_ns)
+        if abs(fs.fstat(fd).st_mtime_ns - mtime_ns) > _COARSEST_TIME_NS:
+            lost.append("mtime")
+    return (Warning("W7", f"the copy does not keep the {' and the '.join(lost)} of its source"),) if lost else ()
 
 
 def record_for(
@@ -258,13 +267,19 @@ def name_part(
     result: Published,
 ) -> None:
     """Announces, renames, makes the name durable, records. The order is the promise."""
-    warnings: list[Warning] = []
+    warnings = [*settled.warnings]
     manifest = Manifest(host.fs, target, pid=host.pid) if target.control is not None else None
     announced = manifest is not None and announce(
         host, manifest, result.path, settled.record, must_record=intent.must_record, warnings=warnings
     )
     if volume.fs_class != "local":
-        part.release()  # such servers refuse to rename a file that anybody, we included, holds open (R11)
+        # Such servers refuse to rename a file that anybody, we included, holds open (R11), and some say only at the
+        # close that the data did not arrive (R6).
+        try:
+            part.release()
+        except OSError:
+            withdraw(manifest, intent.name, announced=announced)
+            raise
     try:
         warnings += part.give_name(host, volume, result.path, replace=intent.replace)
     except OSError as error:

@@ -95,6 +95,7 @@ def _finish_directory(
     taken = is_there(host.fs, final.path) if named is None else named.digest != announced.replaces
     if taken:
         return _set_aside(host, target, manifest, volume, tree, announced, "its name is taken by something else")
+    _let_go(tree, volume)
     tree.give_name(host, volume, final.path, replace=named is not None)
     fsync_directory(host.fs, target.root, volume)
     now = _read(host, final, volume, target, effort)
@@ -126,12 +127,19 @@ def _finish_group(
     if not whole:
         return _take_group_back(host, target, manifest, volume, tree, announced, placed)
     final = unit_of_record(target.root, announced)
+    _let_go(tree, volume)
     tree.give_name(host, volume, final.path, replace=False)
     fsync_directory(host.fs, target.root, volume)
     now = _read(host, final, volume, target, effort)
     if now is not None and now.digest == announced.digest:
         _record(host, manifest, volume, announced, now)
     return _taken_apart(host, volume, tree, "whole after all: every file has its name now")
+
+
+def _let_go(tree: StagedTree, volume: Volume) -> None:
+    """Servers rename no directory that anybody, we included, has open (R11)."""
+    if volume.fs_class != "local":
+        tree.release()
 
 
 def _take_group_back(

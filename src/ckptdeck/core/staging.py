@@ -20,7 +20,7 @@ from ckptdeck.core.host import Host
 from ckptdeck.core.manifest import store_name
 from ckptdeck.core.naming import PART_SUFFIX, markers_last
 from ckptdeck.core.part import keep_from_children
-from ckptdeck.core.removal import quarantine
+from ckptdeck.core.removal import put_back, quarantine
 from ckptdeck.core.safe_text import visible
 from ckptdeck.core.sighting import Stamp, Volume, Warning
 from ckptdeck.core.states import Kind
@@ -195,11 +195,14 @@ class StagedTree:
                 why="Replacing it would leave a moment in which neither is there, and no place keeps the old one",
                 next_step="Run `ckptdeck init` on the set, or move the old directory away first",
             )
-        name, reason = os.path.basename(final), "replaced by a newer save"
-        quarantine(
-            host, self._target, volume, Unit(self._target.root, name, Kind.DIRECTORY), inode=inode, reason=reason
-        )
-        return rename_into_place(host, volume, self.path, final, replace=False, inode=self.inode)
+        unit = Unit(self._target.root, os.path.basename(final), Kind.DIRECTORY)
+        entry = quarantine(host, self._target, volume, unit, inode=inode, reason="replaced by a newer save")
+        try:
+            return rename_into_place(host, volume, self.path, final, replace=False, inode=self.inode)
+        except OSError:
+            with contextlib.suppress(OSError):  # the old one has its name again, or waits in quarantine
+                put_back(host, self._target, volume, entry, unit)
+            raise
 
     def _place_members(self, host: Host, volume: Volume, root: str) -> tuple[Warning, ...]:
         warnings: tuple[Warning, ...] = ()

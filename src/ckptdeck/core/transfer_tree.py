@@ -123,6 +123,7 @@ def copy_tree(
                 require_size(part.path, member.size, host.fs.fstat(part.descriptor).st_size)
                 staged = StagedFile(part.path, part.inode, member.size, digest, unit.name)
                 kept = read_back(host, side, volume, staged, effort, share) if readback else Evidence.STREAM
+                part.release()  # some servers say only now that the data did not arrive (R6)
             finally:
                 part.leave()
                 part.discard()
