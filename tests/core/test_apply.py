@@ -16,11 +16,14 @@ from ckptdeck.core.filesystem import FileSystem
 from ckptdeck.core.lock import set_lock
 from ckptdeck.core.naming import part_name
 from ckptdeck.core.part import open_part
+from ckptdeck.core.plans.mirror import plan_mirror
 from ckptdeck.core.plans.plan import Act, Outcome, Plan, PlanItem, PlanResult, Refusal
 from ckptdeck.core.policy import DEFAULT_POLICY, Policy
 from ckptdeck.core.progress import CancelToken, Effort, Progress
+from ckptdeck.core.publish import Intent, publish
 from ckptdeck.core.sighting import Identity
-from ckptdeck.core.states import Evidence, Origin, Role
+from ckptdeck.core.states import Evidence, Origin, Role, Verdict
+from ckptdeck.core.survey import take_survey
 from ckptdeck.core.unit import member_of
 from ckptdeck.core.volume import volume_of
 from tests.core.workbench import Workbench, digest_of
@@ -396,3 +399,20 @@ def test_a_leftover_of_a_file_that_only_may_be_read_goes_on(tmp_path: Path) -> N
     assert run(bench, copy_item(bench, "step_1.pt")).exit_code == 0
     assert (bench.mirror / "step_1.pt").read_bytes() == DATA
     assert (bench.mirror / "step_1.pt").stat().st_mode & 0o777 == 0o440
+
+
+def test_a_rolling_name_saved_again_is_followed_by_the_mirror(tmp_path: Path) -> None:
+    """`last.pt` differs from save to save: no quarrel, and nothing for quarantine."""
+    bench = Workbench.fresh(tmp_path)
+    for data in (b"first" * 9, b"second" * 9, b"third" * 9):
+        with publish(bench.host, bench.on(Role.PRIMARY), Intent("last.pt", replace=True, readback=True)) as (stream, _):
+            stream.write(data)
+        survey = take_survey(bench.host, bench.pair, DEFAULT_POLICY)
+        assert survey.steps[0].verdict is Verdict.MIRROR_ME
+        result = apply(bench.host, bench.pair, DEFAULT_POLICY, plan_mirror(survey))
+        assert [one.outcome for one in result.results] == [Outcome.DONE]
+        assert (bench.mirror / "last.pt").read_bytes() == data
+    survey = take_survey(bench.host, bench.pair, DEFAULT_POLICY)
+    assert survey.steps[0].verdict is Verdict.SAFE
+    assert survey.mirror is not None
+    assert survey.mirror.inventory.quarantine == ()

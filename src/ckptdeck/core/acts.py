@@ -108,6 +108,9 @@ class Acts:
         found = require_same(self.host, unit, item.target, item.target_inode)
         require_no_writer(self.host, unit, found)
         self._require_unpinned(item)
+        if "rolling" in item.details:  # its successor takes the name in one step; nobody goes back to it
+            staged.intent = replace(staged.intent, replace=True)
+            return
         quarantine(self.host, target, staged.volume, unit, inode=_inode(found), reason=item.reason)
 
     def _quarantine(self, target: CheckpointSet, item: PlanItem) -> str:

@@ -125,12 +125,22 @@ def _in_flight(row: _Row) -> str | None:
     return None
 
 
+def rolled_on(primary: Checkpoint | None, mirror: Checkpoint | None) -> bool:
+    """A rolling name (`last.pt`) whose primary was written later than the mirror's: a newer save, not a quarrel."""
+    if primary is None or mirror is None or primary.step is not None or mirror.state not in _MATCHING:
+        return False
+    newer, older = primary.sighting.record, mirror.sighting.record
+    if primary.state not in _MATCHING or newer is None or older is None:
+        return False
+    return newer.digest != older.digest and newer.mtime_ns > older.mtime_ns > 0  # a copy keeps its source's time
+
+
 def _diverged(row: _Row) -> str | None:
     """Records that name different content, each side matching its own: at most one is what the run needs."""
     if row.mirror is None or row.primary.state not in _MATCHING or row.mirror.state not in _MATCHING:
         return None
     one, other = row.primary.digest, row.mirror.digest
-    if one is None or other is None or one == other:
+    if one is None or other is None or one == other or rolled_on(row.primary, row.mirror):
         return None
     return (
         f"each side fits its own record, and the records differ: primary {one[:8]}, mirror {other[:8]}; "
@@ -140,7 +150,7 @@ def _diverged(row: _Row) -> str | None:
 
 def _safe(row: _Row) -> str | None:
     both = row.mirror is not None and row.primary.state is row.mirror.state is State.VERIFIED
-    return "verified on both sides, same content" if both else None
+    return "verified on both sides, same content" if both and not rolled_on(row.primary, row.mirror) else None
 
 
 def _repair(row: _Row) -> str | None:
@@ -158,6 +168,8 @@ def _adopt(row: _Row) -> str | None:
 def _mirror_me(row: _Row) -> str | None:
     if row.mirror is None or row.primary.state is not State.VERIFIED:
         return None
+    if rolled_on(row.primary, row.mirror):
+        return "saved again on primary under its rolling name; the mirror holds the one before"
     if row.mirror.state not in NOT_THERE | _RETIRED:
         return None
     return f"verified on primary, {row.mirror.state} on mirror"

@@ -29,6 +29,7 @@ from ckptdeck.core.safe_text import shell_word
 from ckptdeck.core.sides import Side, Step, Survey
 from ckptdeck.core.sighting import Checkpoint
 from ckptdeck.core.states import BAD, NOT_THERE, FlightState, Role, State, Verdict
+from ckptdeck.core.verdict import rolled_on
 
 
 def plan_mirror(survey: Survey, names: Sequence[str] = (), *, all_steps: bool = False, replace: bool = False) -> Plan:
@@ -171,7 +172,7 @@ def _beside(row: Step, source: Checkpoint, copy: Checkpoint, survey: Survey, wis
     refusal = refusal or cannot_be_read(copy) or live_writer(copy)
     if refusal is not None:
         return stopped(copy, Role.MIRROR, refusal)
-    if row.verdict is Verdict.DIVERGED or copy.state is State.RETIRED:
+    if row.verdict is Verdict.DIVERGED or copy.state is State.RETIRED or rolled_on(source, copy):
         return _replacement(row, source, copy, survey, wish)
     if copy.state in BAD or copy.state in (State.SUSPECT, State.CHANGED):
         first = "" if source.state is State.VERIFIED else f"prove the primary's with `ckptdeck verify {name}`, then "
@@ -188,7 +189,8 @@ def _beside(row: Step, source: Checkpoint, copy: Checkpoint, survey: Survey, wis
 
 
 def _replacement(row: Step, source: Checkpoint, copy: Checkpoint, survey: Survey, wish: Wish) -> PlanItem:
-    if not wish.may_replace(row) and copy.state is not State.RETIRED:
+    follows = rolled_on(source, copy)
+    if not wish.may_replace(row) and copy.state is not State.RETIRED and not follows:
         text = (
             "both sides are whole and differ; "
             f"`ckptdeck mirror {shell_word(row.name)} --replace` takes the primary's and quarantines the mirror's"
@@ -200,6 +202,9 @@ def _replacement(row: Step, source: Checkpoint, copy: Checkpoint, survey: Survey
     mirror = survey.mirror
     part = None if mirror is None else leftover_part(mirror, source.name)
     details = {"from": str(Role.PRIMARY), "source": "recorded", "replace": "true", **part_details(part)}
+    if follows:
+        reason = "a rolling name that was saved again: takes the place of the mirror's once it is proven"
+        return does(Act.COPY, Role.MIRROR, source, reason, {**details, "rolling": "true"}, replaced=copy)
     which = "is of before the rollback" if copy.state is State.RETIRED else "differs"
     reason = f"replaces the mirror's, which {which} and goes to quarantine once the new copy is proven"
     return does(Act.COPY, Role.MIRROR, source, reason, details, replaced=copy)
