@@ -136,6 +136,7 @@ class _Scan:
             ),
             quarantine=self._quarantine(),
             removing=self._removing(),
+            pins=self._contents.pins,
             pointers=pointers,
             best=best,
             orphan_next=tuple(

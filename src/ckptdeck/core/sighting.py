@@ -351,6 +351,8 @@ class Inventory:
     in_flight: tuple[InFlight, ...] = ()
     quarantine: tuple[Quarantined, ...] = ()
     removing: tuple[Removing, ...] = ()
+    pins: Mapping[str, str] = field(default_factory=dict)
+    """Name → why it is pinned, also of names that are not on this side."""
     pointers: tuple[Pointer, ...] = ()
     best: BestModel | None = None
     orphan_next: tuple[str, ...] = ()

@@ -128,6 +128,23 @@ def _still_verified(inventory: Inventory, marks: frozenset[str], previous: Surve
 
 
 def _known_by(inventory: Inventory, other: Inventory) -> Inventory:
+    """With what only the other side knows: records, and pins of names that it does not have itself."""
+    return _named_by(_pinned_by(inventory, other), other)
+
+
+def _pinned_by(inventory: Inventory, other: Inventory) -> Inventory:
+    """A pin on either side protects both, also where only the other one has the copy."""
+    elsewhere = other.pins.keys() - {sighting.name for sighting in other.sightings}
+    if not any(s.name in elsewhere and s.pinned is None for s in inventory.sightings):
+        return inventory
+    sightings = tuple(
+        replace(s, pinned=other.pins[s.name]) if s.name in elsewhere and s.pinned is None else s
+        for s in inventory.sightings
+    )
+    return replace(inventory, sightings=sightings)
+
+
+def _named_by(inventory: Inventory, other: Inventory) -> Inventory:
     """A recorded name is never foreign, on the side without the record neither."""
     recorded = {s.name: s for s in other.sightings if s.record is not None and s.family != FOREIGN_FAMILY}
     if not any(s.family == FOREIGN_FAMILY and s.name in recorded for s in inventory.sightings):
