@@ -217,6 +217,17 @@ def test_content_marked_bad_is_corrupt_on_this_side_and_as_a_twin() -> None:
     assert twin["step_0800.pt"].state is State.CORRUPT
 
 
+def test_another_content_of_the_same_size_is_not_the_one_marked_bad() -> None:
+    """The mark belongs to a content: a trainer that saved the step again is only told apart by a hash."""
+    marked = sighting(record=record(marked_bad=ONE, mtime_ns=ns(NOW - 2 * DAY)))
+    assert judged(marked).state is State.SIZE_ONLY
+    assert judged(marked, role=Role.MIRROR).state is State.CORRUPT
+    proven_before_the_mark = replace(marked, receipt=receipt(identity()))
+    assert judged(proven_before_the_mark).state is State.CORRUPT
+    hashed_since = replace(marked, receipt=receipt(identity(), digest=OTHER, good=False))
+    assert judged(hashed_since).state is State.CHANGED
+
+
 def test_retired_is_retired_until_somebody_writes_it() -> None:
     one = sighting(record=record(retired=True))
     assert judged(one).state is State.RETIRED

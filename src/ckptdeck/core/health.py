@@ -167,7 +167,7 @@ class _Side:
         counts = receipt is not None and self._counts(receipt, identity)
         if receipt is not None and counts and (receipt.digest != record.digest or not receipt.good):
             return self._judge_other_content(sighting, identity, record, receipt)
-        if record.digest in self.marked_bad:
+        if record.digest in self.marked_bad and (counts or not self._may_be_saved_again(identity, record)):
             return Checkpoint(sighting, State.CORRUPT, "an operator marked this content as bad")
         if receipt is not None and counts and receipt.evidence is not Evidence.STREAM:
             reason = f"{size_text(identity.size)}, {_EVIDENCE[receipt.evidence]}, equals the record"
@@ -200,6 +200,10 @@ class _Side:
         if receipt.evidence is Evidence.STREAM:
             return f"{size}: the hash is of what was written, nothing was read back"
         return f"{size}: verified from memory only, and in another boot or mount"
+
+    def _may_be_saved_again(self, identity: Identity, record: Record) -> bool:
+        """The trainer may have written another content of the same size: only its hash tells."""
+        return self.inventory.role is Role.PRIMARY and self._written_since(identity, record)
 
     def _counts(self, receipt: Receipt, identity: Identity) -> bool:
         volume = self.inventory.volume
