@@ -12,14 +12,24 @@ from ckptdeck.core.dismantle import KeptForReader
 from ckptdeck.core.errors import Refused, UsageError
 from ckptdeck.core.guards import not_quiet
 from ckptdeck.core.host import Host
+from ckptdeck.core.last_look import LastLook
 from ckptdeck.core.lock import set_lock
 from ckptdeck.core.manifest import Manifest
 from ckptdeck.core.plans.plan import Act, Plan, PlanItem
+from ckptdeck.core.plans.set_aside import plan_quarantine_again
 from ckptdeck.core.pointer_copy import copy_pointer
 from ckptdeck.core.policy import Policy
 from ckptdeck.core.progress import Effort
 from ckptdeck.core.pruning import Pruner
-from ckptdeck.core.recheck import require_free, require_no_writer, require_same, target_of, unit_of
+from ckptdeck.core.recheck import (
+    require_free,
+    require_no_writer,
+    require_same,
+    require_still_there,
+    require_unpinned,
+    target_of,
+    unit_of,
+)
 from ckptdeck.core.recovery import discard, finish
 from ckptdeck.core.removal import purge, put_back, quarantine
 from ckptdeck.core.safe_text import visible
@@ -28,6 +38,9 @@ from ckptdeck.core.states import Condition, Kind
 from ckptdeck.core.transfer import Staged, staged_copy
 from ckptdeck.core.unit import Unit
 from ckptdeck.core.volume import volume_of
+
+_NEEDS_BOTH = frozenset({Act.COPY, Act.REPAIR, Act.POINTER, Act.DELETE, Act.QUARANTINE, Act.PURGE, Act.DISCARD})
+"""What reads the other side, and what takes something away, which no side may lose while the other is in doubt."""
 
 
 class Acts:
@@ -38,6 +51,7 @@ class Acts:
         self._pair = pair
         self._policy = policy
         self._pruner = Pruner(host, pair, policy, plan)
+        self._look = LastLook(host, pair, policy, lambda survey: plan_quarantine_again(survey, plan))
 
     def do(self, group: tuple[PlanItem, ...], effort: Effort) -> str:
         """One item, or the two of a checkpoint on both sides; returns what was done in one clause.
@@ -45,6 +59,8 @@ class Acts:
         Raises CkptdeckError for what a guard or the data stopped, OSError.
         """
         effort.check()
+        for item in group:
+            self._require_sides(item)
         item = group[0]
         match item.act:
             case Act.RECORD if len(group) == 2:
@@ -59,6 +75,13 @@ class Acts:
                 return copy_pointer(self.host, self._pair, item)
         with self._locked():
             return self._change_names(item, effort)
+
+    def _require_sides(self, item: PlanItem) -> None:
+        """Each side that matters is still there and the one it was: a plan may take hours, and disks come and go."""
+        for checkpoint_set in self._pair.sets:
+            matters = checkpoint_set.role is item.side or item.act in _NEEDS_BOTH
+            if matters and checkpoint_set.condition is not Condition.UNINITIALISED:
+                require_still_there(self.host.fs, checkpoint_set)
 
     def _change_names(self, item: PlanItem, effort: Effort) -> str:
         """What needs the set lock."""
@@ -107,18 +130,19 @@ class Acts:
         unit = target_of(target, item)
         found = require_same(self.host, unit, item.target, item.target_inode)
         require_no_writer(self.host, unit, found)
-        self._require_unpinned(item)
+        require_unpinned(self.host, self._pair, item.name)
         if "rolling" in item.details:  # its successor takes the name in one step; nobody goes back to it
             staged.intent = replace(staged.intent, replace=True)
             return
         quarantine(self.host, target, staged.volume, unit, inode=_inode(found), reason=item.reason)
 
     def _quarantine(self, target: CheckpointSet, item: PlanItem) -> str:
+        self._look.require(item)
         unit = unit_of(target, item)
         found = require_same(self.host, unit, _as_member(item), item.inode)
         self._require_quiet(unit, found)
         require_no_writer(self.host, unit, found)
-        self._require_unpinned(item)
+        require_unpinned(self.host, self._pair, item.name)
         leftover = "leftover" in item.details
         entry = quarantine(
             self.host,
@@ -179,16 +203,6 @@ class Acts:
             refusal = not_quiet(time, now, least)
             if refusal is not None:
                 raise Refused(f"{visible(unit.path_of(path))} may not be touched: {refusal.text}", guard=refusal.guard)
-
-    def _require_unpinned(self, item: PlanItem) -> None:
-        """A pin on either side protects both, also one set since the plan was made."""
-        for checkpoint_set in self._pair.sets:
-            if Manifest(self.host.fs, checkpoint_set).pin(item.name) is not None:
-                raise Refused(
-                    f"{visible(item.name)} is pinned",
-                    guard="pinned",
-                    next_step=f"`ckptdeck unpin {visible(item.name)}`",
-                )
 
     @contextmanager
     def _locked(self) -> Iterator[None]:

@@ -121,10 +121,11 @@ def find_set(fs: FileSystem, root: str, role: Role) -> CheckpointSet:
         )
     except OSError as error:
         return replace(bare, condition=Condition.UNREADABLE, why=describe_os_error(error, root))
-    return _with_control(fs, bare, status.st_dev)
+    return with_control(fs, bare, status.st_dev)
 
 
-def _with_control(fs: FileSystem, bare: CheckpointSet, device: int) -> CheckpointSet:
+def with_control(fs: FileSystem, bare: CheckpointSet, device: int) -> CheckpointSet:
+    """`bare`, a root on `device`, with its control directory and what that says; never raises for what is on disk."""
     places = (sibling_control(bare.root), inside_control(bare.root))
     try:
         found = [place for place in places if is_there(fs, os.path.join(place, SET))]

@@ -4,16 +4,39 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 
-from ckptdeck.core.checkpoint_set import CheckpointSet
-from ckptdeck.core.errors import Refused
-from ckptdeck.core.filesystem import is_there, opened
+from ckptdeck.core.checkpoint_set import CheckpointSet, Pair, from_condition, with_control
+from ckptdeck.core.errors import Refused, describe_os_error
+from ckptdeck.core.filesystem import FileSystem, is_there, opened
 from ckptdeck.core.host import Host
+from ckptdeck.core.manifest import Manifest
 from ckptdeck.core.plans.plan import PlanItem
-from ckptdeck.core.safe_text import visible
+from ckptdeck.core.safe_text import shell_word, visible
 from ckptdeck.core.sighting import Identity, Stamp
-from ckptdeck.core.states import Kind
+from ckptdeck.core.states import Condition, Kind
 from ckptdeck.core.unit import OddThing, Unit, leading_out, look_at
+
+
+def require_still_there(fs: FileSystem, found: CheckpointSet) -> None:
+    """Raises VolumeSuspect when `found` was not usable, or is not what is at its place now."""
+    now = found
+    if found.condition is Condition.OK:
+        try:
+            bare = replace(found, control=None, document=None, condition=Condition.UNINITIALISED)
+            now = with_control(fs, bare, fs.lstat(found.root).st_dev)
+        except OSError as error:
+            now = replace(found, condition=Condition.NOT_MOUNTED, why=describe_os_error(error, found.root))
+    if now.condition is Condition.UNINITIALISED:
+        now = replace(now, condition=Condition.NOT_MOUNTED, why="Its control directory is gone: it was unmounted")
+    elif now.condition is Condition.OK and _set_id(now) != _set_id(found):
+        now = replace(now, condition=Condition.WRONG_SET, why="Another set is at its place now")
+    if now.condition is not Condition.OK:
+        raise from_condition(now, "What was left to do was not tried; bring it back and plan anew")
+
+
+def _set_id(found: CheckpointSet) -> str | None:
+    return None if found.document is None else found.document.set_id
 
 
 def unit_of(checkpoint_set: CheckpointSet, item: PlanItem) -> Unit:
@@ -92,6 +115,15 @@ def require_no_writer(host: Host, unit: Unit, identity: Identity) -> None:
             why="What is still being written is not touched and not trusted",
             next_step="Run the command again when the writer has closed it",
         )
+
+
+def require_unpinned(host: Host, pair: Pair, name: str) -> None:
+    """Raises Refused for a pin on either side, also one set since the plan was made: it protects both."""
+    for checkpoint_set in pair.sets:
+        if checkpoint_set.control is not None and Manifest(host.fs, checkpoint_set).pin(name) is not None:
+            raise Refused(
+                f"{visible(name)} is pinned", guard="pinned", next_step=f"`ckptdeck unpin {shell_word(name)}`"
+            )
 
 
 def require_free(host: Host, path: str) -> None:

@@ -244,6 +244,15 @@ def test_an_old_or_weak_proof_is_renewed_before_anything_goes() -> None:
     assert "cache evidence" in plan.items[0].reason
 
 
+def test_what_lets_a_retired_one_go_is_proven_first_too() -> None:
+    """It may have any number: what it relies on is not only what is newer."""
+    steps = [receipt_of_age(aged(step), 8 * DAY) for step in (100, 200, 300)]
+    copies = [*steps, seen(900, State.RETIRED)]
+    plan = plan_prune(pair(copies, copies, policy=KEEP_THREE))
+    assert deleted(plan) == {(900, Role.PRIMARY), (900, Role.MIRROR)}
+    assert [item.act for item in plan.acting[:6]] == [Act.VERIFY] * 6
+
+
 def receipt_of_age(made: Sighting, age: float) -> Sighting:
     assert made.receipt is not None
     return replace(made, receipt=replace(made.receipt, verified_at=NOW - age))

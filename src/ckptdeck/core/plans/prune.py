@@ -192,6 +192,13 @@ class Retention:
         count = len(ranked) if above is None else bisect_left(ranked, -above, key=lambda row: -(row.step or 0))
         return ranked[: min(count, self.survey.policy.keep_last)]
 
+    def relied_on(self, victim: PlanItem) -> list[Step]:
+        """The rows for whose sake `victim` may go: they have to be whole in that moment."""
+        side = self.survey.side(victim.side)
+        copy = None if side is None else side.find(victim.name)
+        retired = copy is not None and copy.state is State.RETIRED
+        return self.survivors(victim.side, None if retired else victim.step)
+
     def _out_of_order(self, row: Step, copy: Checkpoint, role: Role) -> Refusal | None:
         """R21: written after something of a higher number, so it may be of a newer run in the same directory."""
         mine = _recorded_time(copy)
@@ -216,7 +223,7 @@ class Retention:
     def hash_first(self, victims: list[PlanItem]) -> list[PlanItem]:
         """The survivors whose proof is too old or too weak to delete on: they are hashed before anything goes."""
         items: dict[tuple[Role, str], PlanItem] = {}
-        needed = {row.name: row for victim in victims for row in self.survivors(victim.side, victim.step)}
+        needed = {row.name: row for victim in victims for row in self.relied_on(victim)}
         for row in needed.values():
             for side in self.survey.sides:
                 copy = row.on(side.role)

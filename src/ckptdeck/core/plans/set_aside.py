@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from ckptdeck.core.amounts import counted, size_text
 from ckptdeck.core.errors import UsageError
@@ -13,7 +14,7 @@ from ckptdeck.core.plans.plan import Act, Plan, PlanItem, Refusal
 from ckptdeck.core.safe_text import visible
 from ckptdeck.core.sides import Side, Step, Survey
 from ckptdeck.core.sighting import InFlight, Quarantined
-from ckptdeck.core.states import BAD, NOT_THERE, FlightState, Kind, Role
+from ckptdeck.core.states import BAD, NOT_THERE, FlightState, Kind, Role, State
 
 
 def plan_quarantine(survey: Survey, names: Sequence[str] = (), *, side: Role | None = None) -> Plan:
@@ -38,6 +39,17 @@ def plan_quarantine(survey: Survey, names: Sequence[str] = (), *, side: Role | N
     acting = [item for item in items if item.acts]
     ordered = tuple(sorted([*items, *strangers], key=lambda item: not item.acts))
     return Plan("quarantine", ordered, answer=_answer(acting), options=options, names=tuple(names))
+
+
+def plan_quarantine_again(survey: Survey, plan: Plan) -> Plan:
+    """The same plan over a later look. What vanished meanwhile is left out."""
+    there = {copy.name for side in survey.sides for copy in side.checkpoints}
+    there |= {flight.name for side in survey.sides for flight in side.inventory.in_flight}
+    names = tuple(name for name in plan.names if name in there)
+    if plan.names and not names:
+        return replace(plan, items=())
+    side = plan.options.get("side")
+    return plan_quarantine(survey, names, side=None if side is None else Role(side))
 
 
 def plan_put_back(survey: Survey, ids: Sequence[str]) -> Plan:
@@ -152,6 +164,8 @@ def _may_not_come_back(side: Side, one: Quarantined) -> Refusal | None:
     if not one.named:
         return Refusal(Guard.FOREIGN, "its note is lost, so nobody knows its name; move it by hand")
     there = side.find(one.name)
+    if there is not None and there.state is State.INCOMPLETE and one.kind is Kind.GROUP:
+        return None  # the rest of what was put back in part, file by file; none of them replaces another
     if there is not None and there.state not in NOT_THERE:
         text = f"{visible(one.name)} is there ({there.state}); quarantine or move that first"
         return Refusal(Guard.EXISTS, text)
