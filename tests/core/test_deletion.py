@@ -202,6 +202,26 @@ def made(bench: Workbench, kind: Kind) -> tuple[str, tuple[str, ...]]:
             return "step_000100", names
 
 
+@pytest.mark.parametrize("kind", Kind)
+def test_what_was_torn_before_recover_came_has_its_record_back(tmp_path: Path, kind: Kind) -> None:
+    """Without it nobody could tell any more that it is torn."""
+    fs = Stopping()
+    bench = Workbench.fresh(tmp_path, fs)
+    name, members = made(bench, kind)
+    carry_out(bench, "adopt")
+    fs.left = 1  # the intent is there, and the data has its name
+    with pytest.raises(KeyboardInterrupt):
+        removal(bench, name, kind, members)()
+    fs.left = None
+    victim = bench.primary / (members[0] if members else name)
+    os.truncate(victim / "model.bin" if victim.is_dir() else victim, 5)
+    carry_out(bench, "recover")
+    copy = survey_of(bench).primary.find(name)
+    assert copy is not None
+    assert copy.sighting.record is not None
+    assert os.listdir(bench.on(Role.PRIMARY).control_path("removing")) == []
+
+
 def test_an_intent_that_cannot_be_read_is_left_to_a_person(bench: Workbench) -> None:
     target = bench.on(Role.PRIMARY)
     Path(target.control_path("removing", "x.json")).write_text(json.dumps({"schema": "?"}))

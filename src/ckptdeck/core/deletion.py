@@ -16,7 +16,6 @@ import errno
 import os
 from dataclasses import dataclass
 
-from ckptdeck.core.announcement import is_announced
 from ckptdeck.core.checkpoint_set import CheckpointSet
 from ckptdeck.core.dismantle import KeptForReader, dismantle
 from ckptdeck.core.errors import Refused
@@ -96,7 +95,7 @@ def finish_removal(host: Host, checkpoint_set: CheckpointSet, volume: Volume, en
             next_step="Look at what lies beside it, and remove both by hand",
         ) from None
     moved = any(not entry.name.endswith(INTENT) for entry in _beside(removal))
-    if not moved and is_announced(host.fs, checkpoint_set.root, record):
+    if not moved and _is_named(host.fs, checkpoint_set.root, record):
         _give_record_back(removal, manifest, record.name)
         return "its name was not taken yet: it has its record back"
     if record.kind is Kind.GROUP:
@@ -106,6 +105,12 @@ def finish_removal(host: Host, checkpoint_set: CheckpointSet, volume: Volume, en
     if not _take_apart(removal):
         return f"it had lost its name; {_READER}"
     return "it had lost its name: taken apart"
+
+
+def _is_named(fs: FileSystem, root: str, record: Record) -> bool:
+    """Something has the name, be it torn or saved anew: what that is, only its record can tell."""
+    names = [member.path for member in record.members] if record.kind is Kind.GROUP else [record.name]
+    return any(is_there(fs, os.path.join(root, name)) for name in names)
 
 
 def _take_name(removal: _Removal, unit: Unit, found: Identity) -> None:
