@@ -101,21 +101,36 @@ def _take_record(host: Host, checkpoint_set: CheckpointSet, name: str, aside: st
 
 
 def put_back(host: Host, checkpoint_set: CheckpointSet, volume: Volume, entry: str, unit: Unit) -> None:
-    """From quarantine to its name, no clobber, with the record it had. Raises FileExistsError when a name is taken."""
+    """From quarantine to its name, no clobber, with the record it had. Raises FileExistsError when a name is taken.
+
+    The record comes first: a crash in between shows it as missing, never as something nobody recorded.
+    """
     aside = checkpoint_set.control_path("quarantine", entry)
-    if unit.kind is Kind.GROUP:
-        _put_members_back(host, volume, unit, aside)
-    else:
-        inode = host.fs.lstat(aside).st_ino
-        rename_into_place(host, volume, aside, unit.path, replace=False, inode=inode)
-    fsync_directory(host.fs, unit.root, volume)
     manifest = Manifest(host.fs, checkpoint_set, pid=host.pid)
     record = os.path.join(manifest.records_directory, store_name(unit.name) + RECORD)
-    with contextlib.suppress(FileNotFoundError, FileExistsError):  # a newer record counts more than the kept one
-        inode = host.fs.lstat(aside + KEPT_RECORD).st_ino
-        rename_into_place(host, volume, aside + KEPT_RECORD, record, replace=False, inode=inode)
+    returned = _rename_if_free(host, volume, aside + KEPT_RECORD, record)
     sync_names(host.fs, manifest.records_directory)
+    try:
+        if unit.kind is Kind.GROUP:
+            _put_members_back(host, volume, unit, aside)
+        else:
+            inode = host.fs.lstat(aside).st_ino
+            rename_into_place(host, volume, aside, unit.path, replace=False, inode=inode)
+    except OSError:
+        if returned:
+            _rename_if_free(host, volume, record, aside + KEPT_RECORD)
+        raise
+    fsync_directory(host.fs, unit.root, volume)
     _drop_notes(host, aside)
+
+
+def _rename_if_free(host: Host, volume: Volume, source: str, target: str) -> bool:
+    """False where there is nothing to rename, or the name is taken: a newer record counts more than the kept one."""
+    try:
+        rename_into_place(host, volume, source, target, replace=False, inode=host.fs.lstat(source).st_ino)
+    except (FileNotFoundError, FileExistsError):
+        return False
+    return True
 
 
 def purge(host: Host, checkpoint_set: CheckpointSet, entry: str) -> None:
