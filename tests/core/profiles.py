@@ -357,7 +357,16 @@ class PlayedFileSystem(FileSystem):
     def remove_directory(self, path: str) -> None:
         super().remove_directory(self._found(path))
 
+    def unlink_in(self, directory: int, name: str) -> None:
+        if directory in self._open:
+            self.unlink(os.path.join(_path_of(directory), name))
+        else:
+            super().unlink_in(directory, name)
+
     # --- looking
+
+    def list_open_directory(self, fd: int) -> list[DirectoryEntry]:
+        return self.list_directory(_path_of(fd)) if fd in self._open else super().list_open_directory(fd)
 
     def lstat(self, path: str) -> os.stat_result:
         path = self._found(path)

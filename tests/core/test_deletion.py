@@ -151,6 +151,10 @@ class Stopping(FileSystem):
         self._count()
         super().unlink(path)
 
+    def unlink_in(self, directory: int, name: str) -> None:
+        self._count()
+        super().unlink_in(directory, name)
+
     def remove_directory(self, path: str) -> None:
         self._count()
         super().remove_directory(path)

@@ -15,6 +15,10 @@ from ckptdeck.core.filesystem import DirectoryEntry, FileSystem
 from tests.core.units import HOSTILE, contents, fill
 
 
+def path_of(fd: int) -> str:
+    return os.readlink(f"/proc/self/fd/{fd}")
+
+
 class Remembering(FileSystem):
     """Knows in which order names went; with `strict` directories guard what is in them, as for anybody but root."""
 
@@ -31,6 +35,12 @@ class Remembering(FileSystem):
         self._may(path)
         super().remove_directory(path)
         self.gone.append(os.path.basename(path) + "/")
+
+    def unlink_in(self, directory: int, name: str) -> None:
+        self.unlink(os.path.join(path_of(directory), name))
+
+    def remove_directory_in(self, directory: int, name: str) -> None:
+        self.remove_directory(os.path.join(path_of(directory), name))
 
     def _may(self, path: str) -> None:
         if self.strict and not os.lstat(os.path.dirname(path)).st_mode & stat.S_IWUSR:
@@ -89,9 +99,9 @@ def test_what_is_gone_already_is_no_error(tmp_path: Path) -> None:
     root = fill(tmp_path / "gone", {"a": b"1", "sub/b": b"2"})
 
     class Racing(FileSystem):
-        def list_directory(self, path: str) -> list[DirectoryEntry]:
-            entries = super().list_directory(path)
-            if path == str(root):
+        def list_open_directory(self, fd: int) -> list[DirectoryEntry]:
+            entries = super().list_open_directory(fd)
+            if path_of(fd) == str(root):
                 (root / "a").unlink()
                 (root / "sub" / "b").unlink()
                 (root / "sub").rmdir()
@@ -105,9 +115,46 @@ def test_what_cannot_be_looked_at_is_told_and_nothing_is_removed(tmp_path: Path)
     root = fill(tmp_path / "kept", {"a": b"1", "b": b"2"})
 
     class Failing(FileSystem):
-        def list_directory(self, path: str) -> list[DirectoryEntry]:
-            return [DirectoryEntry(one.name, None, errno.EIO) for one in super().list_directory(path)]
+        def list_open_directory(self, fd: int) -> list[DirectoryEntry]:
+            return [DirectoryEntry(one.name, None, errno.EIO) for one in super().list_open_directory(fd)]
 
     with pytest.raises(OSError, match="Input/output error"):
         dismantle(Failing(), str(root))
     assert contents(root) == {"a": b"1", "b": b"2"}
+
+
+@pytest.mark.parametrize("moment", ["list", "unlink", "rmdir"])
+def test_a_link_that_takes_a_directory_s_place_meanwhile_leads_nowhere(tmp_path: Path, moment: str) -> None:
+    """B66, R25: between the look and the removal somebody who may write there puts a link in its place."""
+    outside = fill(tmp_path / "outside", {"b": b"1", "deep/b": b"2"})
+    root = fill(tmp_path / "gone", {"a": b"1", "sub/b": b"2", "sub/deep/b": b"3"})
+
+    class Swapping(FileSystem):
+        swapped = False
+
+        def swap(self, directory: int, when: str) -> None:
+            if when == moment and not self.swapped and path_of(directory) in (str(root), str(root / "sub")):
+                self.swapped = True
+                (root / "sub").rename(tmp_path / "moved")
+                (root / "sub").symlink_to(outside)
+
+        def list_open_directory(self, fd: int) -> list[DirectoryEntry]:
+            entries = super().list_open_directory(fd)
+            self.swap(fd, "list")
+            return entries
+
+        def unlink_in(self, directory: int, name: str) -> None:
+            self.swap(directory, "unlink")
+            super().unlink_in(directory, name)
+
+        def remove_directory_in(self, directory: int, name: str) -> None:
+            self.swap(directory, "rmdir")
+            super().remove_directory_in(directory, name)
+
+    fs = Swapping()
+    with pytest.raises(OSError, match=r"Not a directory|Too many levels|another directory has taken its place"):
+        dismantle(fs, str(root))
+    assert fs.swapped
+    assert contents(outside) == {"b": b"1", "deep/b": b"2"}
+    dismantle(FileSystem(), str(root))
+    assert contents(outside) == {"b": b"1", "deep/b": b"2"}

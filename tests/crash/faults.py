@@ -282,7 +282,19 @@ class FaultyFileSystem(FileSystem):
     def remove_directory(self, path: str) -> None:
         self._perform("remove_directory", (path,), None, lambda: self._real.remove_directory(path))
 
+    def unlink_in(self, directory: int, name: str) -> None:
+        path = os.path.join(self._path(directory), name)
+        self._perform("unlink", (path,), None, lambda: self._real.unlink_in(directory, name))
+
+    def remove_directory_in(self, directory: int, name: str) -> None:
+        path = os.path.join(self._path(directory), name)
+        self._perform("remove_directory", (path,), None, lambda: self._real.remove_directory_in(directory, name))
+
     # --- looking
+
+    def list_open_directory(self, fd: int) -> list[DirectoryEntry]:
+        path = self._path(fd)
+        return self._perform("list_directory", (path,), None, lambda: self._real.list_open_directory(fd))
 
     def lstat(self, path: str) -> os.stat_result:
         return self._perform("lstat", (path,), None, lambda: self._real.lstat(path))

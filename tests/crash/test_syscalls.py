@@ -198,6 +198,8 @@ def _step(line: str, top: str) -> str | None:
             if "RENAME_EXCHANGE" in found[3]
             else f"rename {found[1]} to {found[2]}"
         )
+    if found := re.search(rf'unlinkat\(\d+<{top}/([^>]*)>, "([^"]*)"(.*)', line):
+        return f"{'rmdir' if 'AT_REMOVEDIR' in found[3] else 'unlink'} {found[1]}/{found[2]}"
     if found := re.search(rf'(unlink|symlink|mkdir|rmdir)(?:at)?\(.*"{top}/([^"]*)"(.*)', line):
         return f"{'rmdir' if 'AT_REMOVEDIR' in found[3] else found[1]} {found[2]}"
     return None

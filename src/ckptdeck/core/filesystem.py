@@ -177,6 +177,13 @@ class FileSystem:
     def remove_directory(self, path: str) -> None:
         os.rmdir(path)
 
+    def unlink_in(self, directory: int, name: str) -> None:
+        """Of the directory behind a descriptor, whatever its path leads to meanwhile."""
+        os.unlink(name, dir_fd=directory)
+
+    def remove_directory_in(self, directory: int, name: str) -> None:
+        os.rmdir(name, dir_fd=directory)
+
     # --- looking
 
     def lstat(self, path: str) -> os.stat_result:
@@ -187,14 +194,11 @@ class FileSystem:
 
     def list_directory(self, path: str) -> list[DirectoryEntry]:
         """Every name in `path` with its lstat; an entry that cannot be stat'ed carries the errno instead."""
-        entries = []
-        with os.scandir(path) as listing:
-            for entry in listing:
-                try:
-                    entries.append(DirectoryEntry(entry.name, entry.stat(follow_symlinks=False), None))
-                except OSError as error:
-                    entries.append(DirectoryEntry(entry.name, None, error.errno or errno.EIO))
-        return entries
+        return _entries(path)
+
+    def list_open_directory(self, fd: int) -> list[DirectoryEntry]:
+        """The same of the directory behind `fd`."""
+        return _entries(fd)
 
     def statvfs(self, path: str) -> os.statvfs_result:
         return os.statvfs(path)
@@ -210,6 +214,17 @@ class FileSystem:
             with open("/etc/fstab", encoding="utf-8", errors="surrogateescape") as table:
                 return table.read()
         return ""
+
+
+def _entries(directory: str | int) -> list[DirectoryEntry]:
+    entries = []
+    with os.scandir(directory) as listing:
+        for entry in listing:
+            try:
+                entries.append(DirectoryEntry(entry.name, entry.stat(follow_symlinks=False), None))
+            except OSError as error:
+                entries.append(DirectoryEntry(entry.name, None, error.errno or errno.EIO))
+    return entries
 
 
 @contextlib.contextmanager
