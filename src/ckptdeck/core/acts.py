@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from ckptdeck.core.adoption import adopt, adopt_twins
+from ckptdeck.core.amounts import size_text
 from ckptdeck.core.checkpoint_set import CheckpointSet, Pair
 from ckptdeck.core.dismantle import KeptForReader
 from ckptdeck.core.errors import Refused, UsageError
@@ -34,7 +35,7 @@ from ckptdeck.core.recovery import discard, finish
 from ckptdeck.core.removal import purge, put_back, quarantine
 from ckptdeck.core.safe_text import visible
 from ckptdeck.core.sighting import Identity, Record, Stamp
-from ckptdeck.core.states import Condition, Kind
+from ckptdeck.core.states import Condition, Kind, Role
 from ckptdeck.core.transfer import Staged, staged_copy
 from ckptdeck.core.unit import Unit
 from ckptdeck.core.volume import volume_of
@@ -52,6 +53,14 @@ class Acts:
         self._policy = policy
         self._pruner = Pruner(host, pair, policy, plan)
         self._look = LastLook(host, pair, policy, lambda survey: plan_quarantine_again(survey, plan))
+
+    def free_figure(self, side: Role) -> str:
+        """What a full volume says of itself, as a clause: it may not know why it is full."""
+        try:
+            volume = volume_of(self.host.fs, self._pair.on(side).root)
+        except OSError:
+            return ""
+        return f" ({size_text(volume.free)} are free there by its own figure)"
 
     def do(self, group: tuple[PlanItem, ...], effort: Effort) -> str:
         """One item, or the two of a checkpoint on both sides; returns what was done in one clause.

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from ckptdeck.core.acts import Acts
 from ckptdeck.core.checkpoint_set import CheckpointSet, Pair, find_pair, from_condition
 from ckptdeck.core.errors import (
+    NO_SPACE_ERRNOS,
     Cancelled,
     CkptdeckError,
     ContentMismatch,
@@ -195,8 +196,11 @@ def _with_retries(acts: Acts, group: tuple[PlanItem, ...], effort: Effort) -> st
             if mismatched:
                 raise
             mismatched = True
+            acts.host.clock.sleep(_PAUSES[-1])
         except OSError as error:
             doing = f"{group[0].act.capitalize()} of {visible(group[0].name)} on the {group[0].side}"
+            if error.errno in NO_SPACE_ERRNOS:
+                raise from_os_error(error, doing + acts.free_figure(group[0].side)) from error
             if error.errno not in _TRANSIENT:
                 raise from_os_error(error, doing) from error
             failure = from_os_error(error, doing)

@@ -189,6 +189,12 @@ class _Search:
     def warnings(self) -> Iterator[str]:
         for side in self.blind:
             yield f"the {side.role} {visible(side.inventory.root)} was not asked: {side.inventory.why}"
+        later = self.written_later()
+        if self.found is not None and later is not None:
+            yield (
+                f"{visible(self.found.name)} was written before {visible(later.name)}, whose step is lower: two runs "
+                f"in one directory? `ckptdeck rollback {later.step}` sets the steps above it aside"
+            )
         yield from self.passed[:_TOLD]
         if len(self.passed) > _TOLD:
             yield f"{len(self.passed) - _TOLD} more were passed over; `ckptdeck status` lists them"
@@ -212,6 +218,15 @@ class _Search:
         shown = ", ".join(visible(name) for name in files[:_TOLD])
         more = f" and {len(files) - _TOLD} more" if len(files) > _TOLD else ""
         yield f"{visible(copy.name)} is {counted(len(files), 'file')}, and none has that name: {shown}{more}"
+
+    def written_later(self) -> Checkpoint | None:
+        """What the run saved last, if its step is lower than the answer's (R21). Only times of the run's own disk."""
+        saved = {copy.name: copy for copy in self.survey.primary.checkpoints if _saved_at(copy)}
+        if self.found is None or self.found.step is None or self.found.name not in saved:
+            return None
+        last = max(saved.values(), key=_saved_at)
+        later = _saved_at(last) > _saved_at(saved[self.found.name])
+        return last if later and (last.step or 0) < self.found.step else None
 
     def is_newer(self, step: int | None) -> bool:
         if self.found is None or self.found.step is None:
@@ -271,6 +286,14 @@ class _Search:
                         continue
                     return _advice(copy, side)
         return "Only records are left", "`ckptdeck status` shows what they name"
+
+
+def _saved_at(copy: Checkpoint) -> int:
+    """The recorded time of a step that is there, 0 for none."""
+    record = copy.sighting.record
+    if copy.step is None or record is None or record.retired or copy.state in NOT_THERE:
+        return 0
+    return record.mtime_ns
 
 
 def _could_be_whole(copy: Checkpoint, *, accept_structure: bool) -> bool:

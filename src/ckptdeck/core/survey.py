@@ -14,6 +14,7 @@ from ckptdeck.core.health import judge
 from ckptdeck.core.host import Host
 from ckptdeck.core.naming import FOREIGN_FAMILY
 from ckptdeck.core.policy import Policy
+from ckptdeck.core.safe_text import visible
 from ckptdeck.core.scan import scan
 from ckptdeck.core.sides import Projection as Projection
 from ckptdeck.core.sides import ResumePoint as ResumePoint
@@ -23,10 +24,11 @@ from ckptdeck.core.sides import Survey as Survey
 from ckptdeck.core.sighting import Checkpoint, InFlight, Inventory, Warning
 from ckptdeck.core.space import project
 from ckptdeck.core.standing import digests_marked_bad
-from ckptdeck.core.states import CANDIDATES, Role, State
+from ckptdeck.core.states import BAD, CANDIDATES, Role, State
 from ckptdeck.core.times import all_alike, known_age
 from ckptdeck.core.verdict import align
 
+_NOT_TO_POINT_AT = BAD | {State.SUSPECT, State.UNSAFE_WRITE}
 SECOND_LOOK = 1.0
 """Seconds between the two looks that tell a file at rest from one that is being written."""
 
@@ -227,6 +229,17 @@ def _warnings(sides: tuple[Side, ...], shared: bool) -> Iterator[Warning]:
     for side in sides:
         if all_alike(side.inventory.sightings, side.inventory.volume):
             yield Warning("W16", f"every mtime on the {side.role} is the same: none of them is believed")
+        yield from _pointers_ahead(side)
+
+
+def _pointers_ahead(side: Side) -> Iterator[Warning]:
+    for pointer in side.inventory.pointers:
+        for copy in map(side.find, pointer.targets):
+            if copy is not None and copy.state in _NOT_TO_POINT_AT:
+                what = (
+                    f"{visible(pointer.name)} on the {side.role} points to {visible(copy.name)}, which is {copy.state}"
+                )
+                yield Warning("pointer-ahead", f"{what}: {copy.reason}")
 
 
 # --- looking twice
