@@ -168,19 +168,25 @@ def _read_member(
     return digest, evidence
 
 
-def require_still(fs: FileSystem, unit: Unit, before: Identity) -> None:
-    """Raises SourceChanged unless every member and its name are what they were (R3)."""
+def require_still(fs: FileSystem, unit: Unit, before: Identity, *, times: bool = True) -> bool:
+    """Raises SourceChanged unless every member and its name are what they were (R3).
+
+    Without `times` mtimes alone may move, as replicas of one file may disagree about them; False then.
+    """
     try:
         after = look_at(fs, unit)
     except (FileNotFoundError, OddThing):
         raise _replaced(unit.path) from None
     known = {member.path: member for member in before.members}
+    still = True
     for member in after.members:
         earlier = known.pop(member.path, None)
         path = unit.path_of(member.path)
         if earlier is None or (earlier.device, earlier.inode) != (member.device, member.inode):
             raise _replaced(path)
-        if (earlier.size, earlier.mtime_ns) != (member.size, member.mtime_ns):
+        moved = earlier.mtime_ns != member.mtime_ns
+        still = still and not moved
+        if earlier.size != member.size or (moved and times):
             raise SourceChanged(
                 f"{visible(path)} changed while it was read ({earlier.size} → {member.size} bytes)",
                 why="Somebody is still writing it",
@@ -188,6 +194,7 @@ def require_still(fs: FileSystem, unit: Unit, before: Identity) -> None:
             )
     for path in known:
         raise _replaced(unit.path_of(path))
+    return still
 
 
 def _replaced(path: str) -> SourceChanged:

@@ -283,7 +283,7 @@ def name_part(
     try:
         warnings += part.give_name(host, volume, result.path, replace=intent.replace)
     except OSError as error:
-        taken = isinstance(error, FileExistsError)
+        taken = isinstance(error, FileExistsError) and not (intent.replace and volume.fs_class in ("smb", "win"))
         if announced and (part.half_named or (volume.fs_class in ("smb", "win") and not taken)):
             part.leave()  # W9: proven bytes the server refuses to rename today; `recover` gives them their name
         else:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from ckptdeck.core.adoption import record_in_place
@@ -28,7 +28,7 @@ from ckptdeck.core.progress import Effort
 from ckptdeck.core.publish import Intent, Nameable, Published, Settled, name_part, settle
 from ckptdeck.core.recheck import require_source, unit_of
 from ckptdeck.core.safe_text import visible
-from ckptdeck.core.sighting import Identity, Record, RecordMember, Volume
+from ckptdeck.core.sighting import Identity, Record, RecordMember, Volume, Warning
 from ckptdeck.core.states import Kind, Origin, Role
 from ckptdeck.core.transfer_tree import copy_tree, tree_for
 from ckptdeck.core.unit import Unit, unit_digest
@@ -114,12 +114,14 @@ def _copy_file(copying: _Copying, volume: Volume) -> Iterator[_Copied]:
             with _discarded_unless_cancelled(part):
                 share = Share(0, member.size)
                 digest = pour(host, file, part, volume, name=item.name, side=item.side, effort=effort, share=share)
-                require_still(host.fs, copying.unit, copying.before)
+                still = require_still(host.fs, copying.unit, copying.before, times=False)
                 members = (RecordMember("", member.size, digest),)
                 reading = Reading(digest, members, copying.before, file.evidence)
                 record = _judge_source(copying, reading)
                 intent = _intent(copying, record, mode=member.mode, mtime_ns=member.mtime_ns)
+                moved = _require_known(copying, record, still=still)
                 settled = settle(host, copying.target, volume, part, intent, effort)
+                settled = replace(settled, warnings=settled.warnings + moved)
                 yield part, reading, settled, intent, record
 
 
@@ -141,11 +143,13 @@ def _copy_tree(copying: _Copying, volume: Volume) -> Iterator[_Copied]:
             minimum_age=copying.policy.min_age,
             effort=copying.effort,
         )
-        require_still(host.fs, copying.unit, before)
+        still = require_still(host.fs, copying.unit, before, times=False)
         reading = Reading(unit_digest(copied.members), copied.members, before, copied.evidence)
         record = _judge_source(copying, reading)
         intent = _intent(copying, record)
+        moved = _require_known(copying, record, still=still)
         settled = copied.settle(host, copying.target, volume, tree, intent, copying.effort)
+        settled = replace(settled, warnings=settled.warnings + moved)
         yield tree, reading, settled, intent, record
 
 
@@ -217,6 +221,15 @@ def _judge_source(copying: _Copying, reading: Reading) -> Record | None:
         with contextlib.suppress(OSError):  # a receipt is a by-product here; the copy is what was asked for
             manifest.write_receipt(receipt_of(host, source, match, reading))
     return match
+
+
+def _require_known(copying: _Copying, record: Record | None, *, still: bool) -> tuple[Warning, ...]:
+    """W5: where only mtimes moved while it was read, its record proves that it is what was saved all the same (R3)."""
+    if still:
+        return ()
+    if record is None:
+        require_still(copying.host.fs, copying.unit, copying.before)
+    return (Warning("W5", "the mtime of its source moved while it was read; the content is what was recorded"),)
 
 
 def _require_room(volume: Volume, item: PlanItem, policy: Policy) -> None:

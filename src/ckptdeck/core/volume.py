@@ -153,7 +153,13 @@ def rename_into_place(
                 return ()
             return _rename_no_clobber(host.fs, staged, final)
         except FileExistsError:
-            if not replace and volume.fs_class != "local" and _link_happened(host.fs, staged, final, inode):
+            if replace:  # what some servers say of a file that somebody has open
+                delay = next(delays, None)
+                if delay is None:
+                    raise
+                host.clock.sleep(delay)
+                continue
+            if volume.fs_class != "local" and _link_happened(host.fs, staged, final, inode):
                 return (_ambiguous(),)
             raise
         except OSError as error:
@@ -193,8 +199,7 @@ def _rename_no_clobber(fs: FileSystem, staged: str, final: str) -> tuple[Warning
             if error.errno not in _NOT_SUPPORTED | {errno.EPERM, errno.EMLINK}:
                 raise
         else:
-            # A crash here leaves one inode under both names; `recover` drops the part.
-            fs.unlink(staged)
+            _drop_second_name(fs, staged)
             return ()
     try:
         fs.lstat(final)
@@ -212,6 +217,15 @@ def _link_happened(fs: FileSystem, staged: str, final: str, inode: int) -> bool:
     except OSError:
         return _did_happen(fs, staged, final, inode)
     return _did_happen(fs, staged, final, inode)
+
+
+def _drop_second_name(fs: FileSystem, staged: str) -> None:
+    """A crash here leaves one inode under both names, and so does a server that will not: `recover` drops the part."""
+    try:
+        fs.unlink(staged)
+    except OSError as error:
+        if error.errno not in HELD_OPEN:
+            raise
 
 
 def _did_happen(fs: FileSystem, staged: str, final: str, inode: int) -> bool:
