@@ -12,12 +12,13 @@ from ckptdeck.tui.screens.jobs import JobsScreen
 from ckptdeck.tui.screens.overview import Overview
 from ckptdeck.tui.screens.quarantine import QuarantineScreen
 from ckptdeck.tui.screens.recovery import RecoveryScreen
+from ckptdeck.tui.screens.space import SpaceScreen
 from ckptdeck.tui.view_model.keys import footer_line, help_lines
 from ckptdeck.tui.view_model.line import text_of, width_of
 from ckptdeck.tui.view_model.view import Lock
 from ckptdeck.tui.widgets.keyed_list import KeyedList
 
-SCREENS = (Place.OVERVIEW, Place.IN_FLIGHT, Place.JOBS, Place.QUARANTINE, Place.RECOVERY)
+SCREENS = (Place.OVERVIEW, Place.IN_FLIGHT, Place.JOBS, Place.QUARANTINE, Place.RECOVERY, Place.SPACE)
 CHANGING = {
     "mirror", "mirror_kept", "repair", "restore", "prune", "quarantine", "rollback", "mark_bad", "unmark_bad",
     "recover", "put_back", "purge", "purge_all",
@@ -28,6 +29,7 @@ HANDLERS = {
     Place.JOBS: JobsScreen,
     Place.QUARANTINE: QuarantineScreen,
     Place.RECOVERY: RecoveryScreen,
+    Place.SPACE: SpaceScreen,
     Place.LIST: KeyedList,
     Place.EVERYWHERE: ConsoleApp,
 }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from ckptdeck.core.plans.plan import Act, Plan, PlanItem
@@ -113,3 +115,12 @@ def test_the_prompt_fits_and_names_the_key(typed: str) -> None:
         assert width_of(prompt) <= width
         assert "y" in text_of(prompt)
         assert typed in text_of(prompt)
+
+
+async def test_where_blocks_may_be_shared_the_review_says_up_to() -> None:
+    plan = replace(aftermath.prune_plan(), at_most=True)
+    for shown, words in ((plan, "frees up to 168G"), (replace(plan, at_most=False), "frees 168G")):
+        async with open_console(aftermath.kept_everything(), (100, 28), start_locked=False) as console:
+            console.engine.plans["prune"] = shown
+            await console.press("P")
+            assert words in console.text

@@ -17,7 +17,7 @@ import pytest
 
 from ckptdeck.monitor.snapshot import Snapshot
 from ckptdeck.monitor.view_state import ViewState
-from tests.tui import aftermath, scenes
+from tests.tui import aftermath, disks, scenes
 from tests.tui.console import open_console
 
 TEXTS = Path(__file__).parent / "snapshots"
@@ -43,6 +43,8 @@ ALL = {
     "prune-review": Picture(aftermath.kept_everything, (100, 28), ("P", "6"), locked=False),
     "quarantine": Picture(aftermath.with_quarantine, (80, 20), ("Q",), locked=False),
     "recovery": Picture(aftermath.after_reboot, (100, 24), ("R",), locked=False),
+    "space": Picture(disks.filling, (80, 24), ("s",)),
+    "space-wide": Picture(disks.filling, (160, 45), ("s", "l", "l", "l", "j", "j", "l", "l"), theme="colour-safe"),
     "small": Picture(scenes.busy_snapshot, (40, 12)),
 }
 

@@ -16,6 +16,7 @@ class Place(StrEnum):
     JOBS = "Jobs"
     QUARANTINE = "Quarantine"
     RECOVERY = "Recovery"
+    SPACE = "Space"
     LIST = "In every list"
     EVERYWHERE = "Everywhere"
 
@@ -46,7 +47,8 @@ _HERE = (Place.OVERVIEW,)
 _ROWS = (Place.OVERVIEW, Place.RECOVERY)
 """Where rows are checkpoints."""
 _LISTS = (Place.LIST,)
-_SCREENS = (Place.IN_FLIGHT, Place.JOBS, Place.QUARANTINE, Place.RECOVERY)
+_MOVING = (Place.LIST, Place.SPACE)
+_SCREENS = (Place.IN_FLIGHT, Place.JOBS, Place.QUARANTINE, Place.RECOVERY, Place.SPACE)
 
 REGISTRY: tuple[Action, ...] = (
     Action(
@@ -60,7 +62,7 @@ REGISTRY: tuple[Action, ...] = (
     ),
     Action(
         "mirror_kept", ("M",), "M", "Mirror all", "Copy everything the retention keeps and the mirror lacks",
-        _HERE, rank=14, changes=True, plan="mirror",
+        _HERE, rank=15, changes=True, plan="mirror",
     ),
     Action(
         "adopt", ("A",), "A", "Adopt",
@@ -69,22 +71,22 @@ REGISTRY: tuple[Action, ...] = (
     ),
     Action(
         "prune", ("P",), "P", "Prune", "Delete what the retention does not keep, on both sides, guarded and reviewed",
-        _HERE, rank=7, changes=True, plan="prune",
+        (Place.OVERVIEW, Place.SPACE), rank=7, changes=True, plan="prune",
     ),
     Action(
         "quarantine", ("X",), "X", "Quarantine",
         "Set bad copies of the chosen checkpoints aside, on the side where they are bad; frees nothing",
         (*_ROWS, Place.IN_FLIGHT), rank=9, changes=True, plan="quarantine",
     ),
-    Action("verify", ("V",), "V", "Verify", "Hash the chosen checkpoints, or the one under the cursor", _ROWS, rank=11),
+    Action("verify", ("V",), "V", "Verify", "Hash the chosen checkpoints, or the one under the cursor", _ROWS, rank=12),
     Action(
         "repair", ("r",), "r", "Repair", "Replace the bad side from the whole one; the bad copy is set aside",
-        _ROWS, rank=12, changes=True, plan="repair",
+        _ROWS, rank=13, changes=True, plan="repair",
     ),
     Action(
         "restore", ("e",), "e", "Restore",
         "Copy the chosen checkpoints, or the one under the cursor, from the mirror back to the primary",
-        _ROWS, rank=13, changes=True, plan="restore",
+        _ROWS, rank=14, changes=True, plan="restore",
     ),
     Action(
         "recovery", ("R",), "R", "Recovery", "After a crash: where to resume, what can be finished, what is a leftover",
@@ -106,29 +108,41 @@ REGISTRY: tuple[Action, ...] = (
         "unlock", ("U",), "U", "Unlock", "Allow actions that change files, or lock them again",
         (Place.EVERYWHERE,), rank=3, changes=True, opens_lock=True,
     ),
-    Action("filter", ("slash",), "/", "Filter", "Show rows that hold every word; a leading - inverts", _HERE, rank=10),
+    Action(
+        "space", ("s",), "s", "Space", "How long the disks will do, what a retention needs, and what if",
+        (Place.OVERVIEW, Place.QUARANTINE), rank=10,
+    ),
+    Action(
+        "more", ("l", "right", "plus"), "→ l", "More", "Turn the chosen knob up", (Place.SPACE,), rank=4,
+    ),
+    Action("less", ("h", "left", "minus"), "← h", "Less", "Turn the chosen knob down", (Place.SPACE,), rank=5),
+    Action("reset", ("0",), "0", "Reset", "Let all knobs say what is so", (Place.SPACE,), rank=6),
+    Action(
+        "basis", ("b",), "b", "Basis", "What to do and what the figures rest on, in full", (Place.SPACE,), rank=8
+    ),
+    Action("filter", ("slash",), "/", "Filter", "Show rows that hold every word; a leading - inverts", _HERE, rank=11),
     Action(
         "problems", ("exclamation_mark",), "!", "Problems", "Only what wants a person, and all trouble in words",
-        _HERE, rank=15,
+        _HERE, rank=16,
     ),
-    Action("in_flight", ("i",), "i", "In flight", "What is being written, and leftover parts", _HERE, rank=18),
+    Action("in_flight", ("i",), "i", "In flight", "What is being written, and leftover parts", _HERE, rank=19),
     Action(
         "quarantined", ("Q",), "Q", "In quarantine", "What is in quarantine: put it back or purge it",
-        (Place.OVERVIEW, Place.RECOVERY), rank=16,
+        (Place.OVERVIEW, Place.RECOVERY), rank=17,
     ),
     Action(
         "jobs", ("J",), "J", "Jobs", "Running and finished work",
-        (Place.OVERVIEW, Place.IN_FLIGHT, Place.QUARANTINE, Place.RECOVERY), rank=17,
+        (Place.OVERVIEW, Place.IN_FLIGHT, Place.QUARANTINE, Place.RECOVERY, Place.SPACE), rank=18,
     ),
-    Action("order", ("o",), "o", "Order", "Sort rows: newest, oldest, worst, largest", _HERE, rank=19),
+    Action("order", ("o",), "o", "Order", "Sort rows: newest, oldest, worst, largest", _HERE, rank=20),
     Action(
-        "choose", ("space",), "space", "Choose", "Choose the row under the cursor, or let it go", _HERE, rank=20
+        "choose", ("space",), "space", "Choose", "Choose the row under the cursor, or let it go", _HERE, rank=21
     ),
     Action("choose_all", ("asterisk",), "*", "Choose all", "Choose every row shown, or let all go", _HERE),
     Action(
         "rollback", ("Z",), "Z", "Roll back",
         "Go back to the step under the cursor: later steps are set aside on both sides, nothing is deleted",
-        _HERE, rank=21, changes=True, plan="rollback",
+        _HERE, rank=22, changes=True, plan="rollback",
     ),
     Action(
         "mark_bad", ("B",), "B", "Mark bad", "Declare the recorded content bad, and every copy of it",
@@ -144,15 +158,15 @@ REGISTRY: tuple[Action, ...] = (
     Action("pause", ("p",), "p", "Pause", "Pause the job under the cursor, or let it go on", (Place.JOBS,), rank=4),
     Action("cancel", ("x",), "x", "Cancel job", "Stop the job at the next safe point", (Place.JOBS,), rank=5),
     Action("copy_command", ("c",), "c", "Copy command", "Copy the job as a line for a shell", (Place.JOBS,), rank=6),
-    Action("down", ("j", "down"), "j ↓", "Down", "One row down", _LISTS),
-    Action("up", ("k", "up"), "k ↑", "Up", "One row up", _LISTS),
-    Action("page_down", ("pagedown", "ctrl+d", "ctrl+f"), "pgdn", "Page down", "One page down", _LISTS),
-    Action("page_up", ("pageup", "ctrl+u", "ctrl+b"), "pgup", "Page up", "One page up", _LISTS),
+    Action("down", ("j", "down"), "j ↓", "Down", "One row down", _MOVING),
+    Action("up", ("k", "up"), "k ↑", "Up", "One row up", _MOVING),
+    Action("page_down", ("pagedown", "ctrl+d", "ctrl+f"), "pgdn", "Page down", "One page down", _MOVING),
+    Action("page_up", ("pageup", "ctrl+u", "ctrl+b"), "pgup", "Page up", "One page up", _MOVING),
     Action("first", ("g", "home"), "g home", "First", "To the first row", _LISTS),
     Action("last", ("G", "end"), "G end", "Last", "To the last row", _LISTS),
     Action("rescan", ("f5",), "f5", "Look again", "Look at both sides again now", (Place.EVERYWHERE,)),
     Action("theme", ("T",), "T", "Theme", "Next theme: dark, light, colour-safe", (Place.EVERYWHERE,)),
-    Action("palette", ("colon",), ": ctrl+p", "Palette", "Find any action by its name", (Place.EVERYWHERE,), rank=22),
+    Action("palette", ("colon",), ": ctrl+p", "Palette", "Find any action by its name", (Place.EVERYWHERE,), rank=23),
     Action("help", ("question_mark",), "?", "Help", "This page", (Place.EVERYWHERE,), rank=1),
     Action("leave", ("q",), "q", "Quit", "Leave; asks when jobs are running", _HERE, rank=2),
     Action("back", ("q", "escape"), "q esc", "Back", "Back to the overview", _SCREENS, rank=2),

@@ -28,6 +28,7 @@ from ckptdeck.tui.screens.plan_review import Decision, PlanReview
 from ckptdeck.tui.screens.quarantine import QuarantineScreen
 from ckptdeck.tui.screens.quit_guard import QuitGuard
 from ckptdeck.tui.screens.recovery import RecoveryScreen
+from ckptdeck.tui.screens.space import SpaceScreen
 from ckptdeck.tui.settings import ConsoleSettings
 from ckptdeck.tui.view_model.alarm import TroubleWatch
 from ckptdeck.tui.view_model.interruption import InterruptionWatch
@@ -40,6 +41,7 @@ _SCREENS: dict[Place, type[LiveScreen]] = {
     Place.IN_FLIGHT: InFlightScreen,
     Place.QUARANTINE: QuarantineScreen,
     Place.RECOVERY: RecoveryScreen,
+    Place.SPACE: SpaceScreen,
 }
 
 

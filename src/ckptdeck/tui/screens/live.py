@@ -55,6 +55,9 @@ class LiveScreen(Screen[None]):
     def action_quarantined(self) -> None:
         self.post_message(GoTo(Place.QUARANTINE))
 
+    def action_space(self) -> None:
+        self.post_message(GoTo(Place.SPACE))
+
     def action_back(self) -> None:
         self.post_message(GoTo(Place.OVERVIEW))
 

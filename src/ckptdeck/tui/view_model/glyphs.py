@@ -79,10 +79,20 @@ CHOSEN = "●"
 THUMB = "┃"
 DOWN = "▾"
 
+
+def _dots_in_ascii(bits: int) -> str:
+    """A Braille pattern by the height of its dots."""
+    rows = [bool(bits & row) for row in (0x09, 0x12, 0x24, 0xC0)]
+    if sum(rows) > 2:
+        return "|"
+    return "_" if rows[3] else "." if rows[2] else "-" if rows[1] else "'" if rows[0] else " "
+
+
 _ASCII = str.maketrans(
     {
         "✓": "+", "✗": "x", "≈": "o", "≠": "%", "·": ".", "▸": ">", "●": "*", "━": "#", "─": ".", "┃": "|",
-        "▾": "v", "→": ">", "…": "~", "–": "-", "—": "-", "×": "x",
+        "▾": "v", "→": ">", "←": "<", "…": "~", "–": "-", "—": "-", "×": "x", "≤": "<", "│": "|", "└": "+", "┴": "+",
+        **{chr(0x2800 | bits): _dots_in_ascii(bits) for bits in range(256)},
     }
 )  # fmt: skip
 

@@ -99,7 +99,7 @@ def summary_line(plan: Plan, survey: Survey | None) -> Line:
             ink = Ink.BAD if free < plan.needs else Ink.PLAIN
             pieces.append(Piece(f"{need} of {measures.size(free)} free on {side}", ink))
     if plan.frees:
-        pieces.append(Piece(f"  frees {measures.size(plan.frees)}"))
+        pieces.append(Piece(f"  frees {'up to ' if plan.at_most else ''}{measures.size(plan.frees)}"))
     return tuple(pieces)
 
 
