@@ -200,6 +200,20 @@ def test_the_projections_of_a_survey_count_with_known_growth_only() -> None:
     assert foresee(survey, samples).steps is survey.steps
 
 
+def test_on_one_device_the_mirror_s_copies_are_no_others() -> None:
+    sightings = run_of(14)
+    survey = pair(sightings, sightings, free=30 * GB, shared=True)
+    held = [index * 100_000_000 for index in range(72)]
+    seen_of_both = tuple(
+        Sample(NOW - (72 - index) * 3600.0, 200 * GB - 2 * bytes_held, bytes_held)
+        for index, bytes_held in enumerate(held)
+    )
+    samples = {Role.PRIMARY: seen_of_both, Role.MIRROR: seen_of_both}
+    for outlook in look_ahead(survey, samples).values():
+        assert (outlook.others.known, outlook.others.bytes_per_second) == (True, 0.0)
+    assert foresee(survey, samples) is survey
+
+
 def test_others_that_shrink_or_hold_still_are_not_counted_on() -> None:
     survey = alone(run_of(46), free=131 * GB - 46 * SAVE)
     assert of(survey, None, growing(-1e6)).fits == 6

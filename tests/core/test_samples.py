@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ckptdeck.core.samples import SPACING, Sample, decode_samples, encode_sample, is_due, merged, other_growth
+from ckptdeck.core.samples import SPACING, Sample, decode_samples, encode_sample, is_due, merged, other_growth, pooled
 from tests.core.looks import DAY, GB, NOW
 
 HOUR = 3600.0
@@ -77,6 +77,24 @@ def test_what_lies_in_the_future_says_nothing_about_growth() -> None:
 def test_merging_keeps_the_order_and_each_moment_once() -> None:
     samples = hourly(4)
     assert merged(samples[1:], samples[:3]) == samples
+
+
+def test_on_one_volume_what_both_sets_hold_is_nobody_else_s() -> None:
+    """Each set holds more and more; what is free falls by both, and others add nothing."""
+    held = [hour * GB for hour in range(48)]
+    one = [Sample(NOW - (48 - hour) * HOUR, 300 * GB - 2 * held[hour], held[hour]) for hour in range(48)]
+    other = [Sample(each.at + 3.0, each.free, each.ours) for each in one]
+    assert other_growth(one, NOW).bytes_per_second > 0, "half of it looks like somebody else's"
+    both = pooled(one, [other])
+    assert [each.ours for each in both] == [2 * bytes_held for bytes_held in held]
+    assert other_growth(both, NOW).bytes_per_second == 0.0
+
+
+def test_what_was_seen_of_one_set_alone_tells_nothing_of_both() -> None:
+    one = hourly(4)
+    assert pooled(one, []) == one
+    assert pooled(one, [[]]) == ()
+    assert [each.at for each in pooled(one, [one[1:2]])] == [one[1].at]
 
 
 def test_too_few_or_too_close_tell_nothing() -> None:

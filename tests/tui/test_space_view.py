@@ -149,6 +149,8 @@ def test_history_comes_before_now_and_forecasts_after_it() -> None:
     before = [line[7:now] for line in drawn[:18]]
     assert any("⠀" < char < "⣿" for char in "".join(before))
     assert not any(letter in "".join(before) for letter in "APK")
+    short = replace(shown(disks.filling()).courses["mirror"], past=(), since=scenes.NOW - 1)
+    assert text_of(plot_lines(short, 100, 20)[19]).split() == ["now", "+4h", "32m"]
     without = replace(shown(disks.filling()).courses["mirror"], past=(), since=scenes.NOW)
     assert "┴" in text_of(plot_lines(without, 100, 20)[18])[:8]
 

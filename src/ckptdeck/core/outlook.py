@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from ckptdeck.core.amounts import size_text, span_text
 from ckptdeck.core.plans.prune import Wish, plan_prune
-from ckptdeck.core.samples import OtherGrowth, Sample, other_growth
+from ckptdeck.core.samples import OtherGrowth, Sample, other_growth, pooled
 from ckptdeck.core.sides import Projection, Side, Survey
 from ckptdeck.core.space import bytes_still_needed, cadence_of, good_steps, saves_by_inodes, size_of_save, spacing_of
 from ckptdeck.core.states import Role
@@ -88,20 +88,21 @@ def look_ahead(
     what_if = what_if or WhatIf()
     keep_last = what_if.keep_last or survey.policy.keep_last
     frees = freed_by_prune(survey, keep_last) if frees is None else frees
-    found = {}
+    found, pasts = {}, _pasts(survey, samples)
     for side in survey.sides:
         if side.inventory.volume is None or not side.inventory.condition.readable:
             continue
         pooled = survey.sides if survey.shared_device else (side,)
         freed = sum(frees.get(one.role, 0) for one in pooled)
-        ground = _Ground.of(side, pooled, survey, samples.get(side.role, ()), what_if, keep_last, freed)
+        ground = _Ground.of(side, pooled, survey, pasts[side.role], what_if, keep_last, freed)
         found[side.role] = ground.outlook(side.role, what_if)
     return found
 
 
 def foresee(survey: Survey, samples: Mapping[Role, Sequence[Sample]]) -> Survey:
     """The same survey; where others are known to grow, its projections count with that."""
-    growing = {role for role, past in samples.items() if other_growth(past, survey.taken_at).bytes_per_second > 0}
+    pasts = _pasts(survey, samples)
+    growing = {role for role, past in pasts.items() if other_growth(past, survey.taken_at).bytes_per_second > 0}
     if not growing:
         return survey
     space = dict(survey.space)
@@ -109,6 +110,17 @@ def foresee(survey: Survey, samples: Mapping[Role, Sequence[Sample]]) -> Survey:
         if role in growing and one.fits is not None:
             space[role] = Projection(one.size, one.interval, one.fits, one.full_at, "; ".join(one.basis))
     return replace(survey, space=space)
+
+
+def _pasts(survey: Survey, samples: Mapping[Role, Sequence[Sample]]) -> dict[Role, Sequence[Sample]]:
+    """What was seen of each side's volume; on one device what is ours is that of both sides."""
+    pasts = {side.role: samples.get(side.role, ()) for side in survey.sides}
+    if not survey.shared_device:
+        return pasts
+    return {
+        role: pooled(past, [samples.get(other, ()) for other in pasts if other is not role])
+        for role, past in pasts.items()
+    }
 
 
 def freed_by_prune(survey: Survey, keep_last: int) -> dict[Role, int]:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 import math
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from statistics import median
 
@@ -90,6 +91,22 @@ def _decode(line: bytes) -> Sample | None:
     if not all(isinstance(value, int) and not isinstance(value, bool) and value >= 0 for value in (free, ours)):
         return None
     return Sample(at, free, ours) if math.isfinite(at) else None
+
+
+def pooled(samples: Sequence[Sample], others: Iterable[Sequence[Sample]]) -> tuple[Sample, ...]:
+    """Of one volume that holds several sets: `ours` of all of them, wherever each was seen at about the same time."""
+    found = tuple(samples)
+    for other in others:
+        found = tuple(
+            replace(one, ours=one.ours + near.ours) for one in found if (near := _nearest(other, one.at)) is not None
+        )
+    return found
+
+
+def _nearest(samples: Sequence[Sample], at: float) -> Sample | None:
+    place = bisect_left(samples, at, key=lambda one: one.at)
+    near = min(samples[max(0, place - 1) : place + 1], key=lambda one: abs(one.at - at), default=None)
+    return near if near is not None and abs(near.at - at) <= SPACING else None
 
 
 def is_due(samples: Iterable[Sample], now: float) -> bool:

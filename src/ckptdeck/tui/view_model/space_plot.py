@@ -74,9 +74,9 @@ def _time_axis(course: Course, columns: int, width: int) -> tuple[Line, Line]:
     before = f"-{measures.span(course.now - course.since)}" if course.now > course.since else ""
     after = f"+{measures.span(course.until - course.now)}"
     words = list(" " * columns)
-    _write(words, 0, before)
-    _write(words, columns - len(after), after)
     _write(words, max(0, min(now - 1, columns - 3)), "now")
+    _write(words, columns - len(after), after)
+    _write(words, 0, before)
     indent = " " * _SCALE
     axis = line(Piece(indent + rule, Ink.MUTED))
     return fit(axis, width), fit(line(Piece(f"{indent} {''.join(words)}", Ink.MUTED)), width)
