@@ -34,6 +34,7 @@ class SpaceScreen(LiveScreen):
         self._knobs = Knobs()
         self._foresight = Foresight()
         self._scene: Scene | None = None
+        self._assumed = self._knobs.what_if
 
     def compose(self) -> ComposeResult:
         yield LineView(id="header")
@@ -48,8 +49,11 @@ class SpaceScreen(LiveScreen):
         yield LineView(id="footer")
 
     def paint(self, view: View) -> None:
-        scene = self._scene = scene_of(view, self._knobs, self._foresight)
         knobs = self._knobs
+        scene = self._scene
+        if scene is None or scene.survey is not view.survey or self._assumed != knobs.what_if:
+            scene = self._scene = scene_of(view, knobs, self._foresight)
+            self._assumed = knobs.what_if
         self._line("answer").show(lambda width: answer_lines(scene, knobs, view, width))
         self._line("figures").show(lambda width: figure_lines(scene, view, width))
         self._line("knobs").show(lambda width: () if scene is None else knob_lines(knobs, scene.found, width))

@@ -28,6 +28,8 @@ class Scene:
     """Everything the screen shows, worked out once per survey and turn of a knob."""
 
     survey: Survey
+    answer: str
+    advice: tuple[str, ...]
     outlooks: Mapping[Role, Outlook]
     found: Found
     courses: Mapping[str, Course]
@@ -51,7 +53,8 @@ def scene_of(view: View, knobs: Knobs, foresight: Foresight) -> Scene | None:
         assert side.inventory.volume is not None
         past = view.snapshot.samples.get(one.role, ())
         courses[_short(who)] = course_of(one, side.inventory.volume.free, past, survey.taken_at)
-    return Scene(survey, outlooks, _found(survey, outlooks), courses)
+    told = answer(survey, outlooks), advice(survey, outlooks)
+    return Scene(survey, *told, outlooks, _found(survey, outlooks), courses)
 
 
 def _found(survey: Survey, outlooks: Mapping[Role, Outlook]) -> Found:
@@ -66,9 +69,8 @@ def answer_lines(scene: Scene | None, knobs: Knobs, view: View, width: int) -> t
     if scene is None:
         return wrap(line(Piece(f" {view.snapshot.error or 'scanning …'}", Ink.BUSY)), width, indent=" ", limit=2)
     tight = any(one.fits is not None and one.fits <= FEW for one in scene.outlooks.values())
-    said = answer(scene.survey, scene.outlooks)
     assumed = line(Piece(" WHAT IF ", Ink.WARN)) if knobs.turned else line(" ")
-    return wrap((*assumed, Piece(said, Ink.WARN if tight else Ink.STRONG)), width - 1, indent=" ", limit=2)
+    return wrap((*assumed, Piece(scene.answer, Ink.WARN if tight else Ink.STRONG)), width - 1, indent=" ", limit=2)
 
 
 def figure_lines(scene: Scene | None, view: View, width: int) -> tuple[Line, ...]:
@@ -103,7 +105,7 @@ def note_lines(scene: Scene | None, width: int) -> tuple[Line, ...]:
     if scene is None:
         return ()
     lines: list[Line] = []
-    for sentence in advice(scene.survey, scene.outlooks):
+    for sentence in scene.advice:
         lines += wrap(line(Piece(" · ", Ink.ACCENT), visible(sentence)), width - 1, indent="   ")
     for who, one in scene.volumes.items():
         words = "; ".join(visible(text) for text in one.basis)
