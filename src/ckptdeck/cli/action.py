@@ -83,6 +83,9 @@ def carry_out(session: Session, plan: Plan, *, confirmed: bool, confirmed_count:
         else:
             terminal.confirm(f"Do this ({plan.action}, {counted(len(plan.acting), 'item')})?", f"{line} --yes")
     result = _apply(session, plan, confirmed_count)
+    if confirmed and plan.action == "prune":  # whoever was asked has seen it
+        for line in text.held_back_lines(plan):
+            terminal.say(line)
     terminal.say(text.summary_line(result))
     return result
 

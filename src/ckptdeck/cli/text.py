@@ -236,6 +236,14 @@ def plan_lines(plan: Plan, paint: Paint = paint_plain) -> Iterator[str]:
         yield f"{plan.action}: nothing to do"
 
 
+def held_back_lines(plan: Plan) -> Iterator[str]:
+    """What a guard keeps from a plan, each with its reason: deletions that do not happen are never silent."""
+    held = [item for item in plan.items if item.guard is not None]
+    if held:
+        yield f"left alone: {len(held)}"
+        yield from _table([_item_cells(item) for item in held], indent="  ")
+
+
 def _item_cells(item: PlanItem) -> list[str]:
     size = size_text(item.size) if item.size else ""
     reason = item.reason if item.guard is None else f"{item.reason} ({item.guard})"
