@@ -178,7 +178,8 @@ def test_it_writes_nothing_and_reads_the_samples_that_the_console_kept(deck: Dec
     now, rate = time.time(), 40e9 / DAY
     free = os.statvfs(deck.primary).f_bavail * 4096
     lines = [encode_sample(Sample(now - hour * 3600, int(free + hour * 3600 * rate), 0)) for hour in range(48, 0, -1)]
-    (deck.control / "space.jsonl").write_bytes(b"".join(lines))
+    for control in (deck.control, deck.mirror / ".ckptdeck"):
+        (control / "space.jsonl").write_bytes(b"".join(lines))
     before = deck.tree()
     document = deck.run("space", deck.primary, "--json").document
     assert document["sides"]["primary"]["outlook"]["other_growth"] == pytest.approx(rate, rel=1e-3)

@@ -14,7 +14,7 @@ from ckptdeck.core.samples import Sample
 Point = tuple[float, float]
 
 _MARGIN = 1.1
-_LONGEST = 6.0
+_LONGEST = 4.0
 """How many times longer than until the volume is full the picture may be."""
 _WITHOUT_END = 20
 """Saves that are shown where nothing fills the volume."""
