@@ -40,6 +40,21 @@ def test_the_mirror_s_copy_of_the_newest_step_comes_before_an_older_one(deck: De
     assert deck.run("resume", deck.primary, "--primary-only").out == f"{deck.primary}/step_0800.pt\n"
 
 
+def test_a_swapped_mirror_keeps_no_run_from_going_on(deck: Deck) -> None:
+    """Only what the primary has is answered; given by hand, the two are no pair and nothing is."""
+    deck.mirrored("step_0800.pt")
+    other = Deck(deck.base / "other", deck.capsys)
+    other.primary.mkdir(parents=True)
+    other.mirror.mkdir()
+    other.mirrored("step_9999.pt")
+    deck.mirror.rename(deck.base / "away")
+    other.mirror.rename(deck.mirror)
+    ran = deck.run("resume", deck.primary)
+    assert (ran.code, ran.out) == (0, f"{deck.primary}/step_0800.pt\n"), ran.err
+    assert "another disk is mounted there" in ran.err
+    assert deck.run("resume", deck.primary, deck.mirror).code == 7
+
+
 def test_restore_brings_it_to_the_primary_first(deck: Deck) -> None:
     deck.mirrored("step_0800.pt", "step_0810.pt")
     (deck.primary / "step_0810.pt").unlink()

@@ -86,6 +86,16 @@ def test_the_mirror_of_another_run_is_refused(bench: Workbench, tmp_path: Path) 
     pair = find_pair(FS, str(bench.primary), str(other.mirror))
     assert pair.mirror is not None
     assert pair.mirror.condition is Condition.WRONG_SET
+    assert pair.primary.condition is Condition.WRONG_SET  # both were given, and nobody can tell which one was meant
+
+
+def test_another_disk_where_the_mirror_was_is_no_doubt_about_the_primary(bench: Workbench, tmp_path: Path) -> None:
+    other = Workbench.fresh(directories_path(tmp_path, "other"))
+    bench.mirror.rename(tmp_path / "away")
+    other.mirror.rename(bench.mirror)
+    pair = find_pair(FS, str(bench.primary), None)
+    assert pair.mirror is not None
+    assert (pair.primary.condition, pair.mirror.condition) == (Condition.OK, Condition.WRONG_SET)
 
 
 def directories_path(base: Path, name: str) -> Path:

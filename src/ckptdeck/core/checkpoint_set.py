@@ -176,13 +176,17 @@ def find_pair(fs: FileSystem, primary: str, mirror: str | None) -> Pair:
     Raises UsageError when both are the same directory or one lies in the other. Everything else is a condition.
     """
     first = find_set(fs, primary, Role.PRIMARY)
+    named_itself = mirror is None
     if mirror is None:
         if first.document is None or first.document.partner_path is None:
             return Pair(first, None)
         mirror = first.document.partner_path
     second = find_set(fs, mirror, Role.MIRROR)
     refuse_overlap(fs, first.root, second.root)
-    return check_pair(first, second)
+    pair = check_pair(first, second)
+    if named_itself and pair.mirror is not None and pair.mirror.condition is Condition.WRONG_SET:
+        return replace(pair, primary=first)  # it says which one it wants: another disk there is no doubt about itself
+    return pair
 
 
 def check_pair(primary: CheckpointSet, mirror: CheckpointSet) -> Pair:
