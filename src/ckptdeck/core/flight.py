@@ -155,7 +155,8 @@ def _state(flight: Flight, *, local: bool, now: float, min_age: float) -> tuple[
     age = known_age(member.mtime_ns, now)
     if not ((abandoned and flight.ours) or (age is not None and age >= min_age)):
         return FlightState.UNKNOWN, _not_yet(doubt, age, min_age, here=abandoned)
-    quiet = "no process has it open" if abandoned else f"quiet for {span_text(age or 0.0)}"
+    silent = f"quiet for {span_text(age)}" if age is not None else doubt
+    quiet = f"no process has it open, {silent}" if abandoned else silent
     promised = flight.next_record
     if promised is None:
         return FlightState.STALE, f"{quiet}; {size_text(member.size)} that nobody will finish"

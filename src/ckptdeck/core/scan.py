@@ -28,8 +28,9 @@ from ckptdeck.core.policy import Policy
 from ckptdeck.core.safe_text import visible
 from ckptdeck.core.siblings import Siblings
 from ckptdeck.core.sighting import InFlight, Inventory, Member, Quarantined, Removing, Sighting, Warning
-from ckptdeck.core.staged_look import StagedLook, look_at_staged, size_of_tree
+from ckptdeck.core.staged_look import StagedLook, look_at_staged, size_of_tree, trace_tree
 from ckptdeck.core.states import Condition, Kind
+from ckptdeck.core.times import is_quiet
 from ckptdeck.core.unit import member_of
 from ckptdeck.core.volume import volume_of
 
@@ -203,6 +204,14 @@ class _Scan:
     def _trace(self, member: Member) -> Trace:
         return self._traces.get((member.device, member.inode), UNTRACED)
 
+    def _trace_flight(self, name: str, status: os.stat_result, member: Member) -> Trace:
+        """In a directory nobody is asked for before it is quiet: what is young is not believed to be left behind."""
+        if stat.S_ISREG(status.st_mode):
+            return self._trace(member)
+        if stat.S_ISDIR(status.st_mode) and is_quiet(member.mtime_ns, self._now, self._policy.min_age):
+            return trace_tree(self._host, self._set.path_of(name), member)
+        return UNTRACED
+
     def _unfinished(self, found: Found, siblings: Siblings, local: bool) -> list[InFlight]:
         by_part = {part_name(name): name for name in self._contents.next_records}
         finals = {
@@ -224,7 +233,7 @@ class _Scan:
                 ours=reading.ours and not is_directory,
                 kind=Kind.DIRECTORY if is_directory else Kind.FILE,
                 member=member,
-                trace=self._trace(member) if stat.S_ISREG(status.st_mode) else UNTRACED,
+                trace=self._trace_flight(entry.name, status, member),
                 next_record=following,
                 usual_size=siblings.usual_size(target) if target else None,
                 same_as_final=finals.get(target) == member.inode and member.links > 1,

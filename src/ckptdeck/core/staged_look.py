@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 from ckptdeck.core.checkpoint_set import CheckpointSet
@@ -48,7 +49,7 @@ def look_at_staged(host: Host, checkpoint_set: CheckpointSet, contents: Manifest
         member = size_of_tree(host.fs, path, entry.stat) if entry.stat is not None else None
         if member is None:
             continue
-        trace = _trace(host, path, member, locked)
+        trace = trace_tree(host, path, member, locked)
         looks.append(StagedLook(f"staging/{entry.name}", targets.get(entry.name, entry.name), member, trace))
     return looks
 
@@ -69,7 +70,8 @@ def size_of_tree(fs: FileSystem, path: str, status: os.stat_result) -> Member | 
     return replace(itself, size=sum(member.size for member in members), mtime_ns=max(newest, itself.mtime_ns))
 
 
-def _trace(host: Host, path: str, tree: Member, locked: set[tuple[int, int]]) -> Trace:
+def trace_tree(host: Host, path: str, tree: Member, locked: Collection[tuple[int, int]] = ()) -> Trace:
+    """Whether somebody writes in the directory at `path`: by its own flock, or by who has its youngest files open."""
     if (tree.device, tree.inode) in locked:
         return Trace(None, True, flocked=True)
     files: list[Member] = []
