@@ -27,7 +27,7 @@ from ckptdeck.demo.weights import make_weights
 from ckptdeck.monitor.core_calls import PLANNERS
 from tests.core.workbench import Workbench
 from tests.crash.faults import FaultyFileSystem, Hook
-from tests.crash.sandbox import EPOCH, StillClock
+from tests.crash.sandbox import StillClock
 
 PRIMARY, MIRROR = Role.PRIMARY, Role.MIRROR
 DAY = 86_400.0
@@ -259,19 +259,7 @@ def hf_checkpoint(step: int) -> dict[str, bytes]:
     }
 
 
-__all__ = [
-    "DAY",
-    "EPOCH",
-    "MIRROR",
-    "PRIMARY",
-    "Disk",
-    "Ran",
-    "Run",
-    "content_of",
-    "guards",
-    "hf_checkpoint",
-    "name_of",
-    "safetensors_file",
-    "step_of",
-    "torch_file",
-]
+def left_by(library: str) -> dict[str, bytes]:
+    """The files that a library left of one save."""
+    top = Path(__file__).parents[1] / "fixtures" / "one_save" / library
+    return {path.relative_to(top).as_posix(): path.read_bytes() for path in top.rglob("*") if path.is_file()}
