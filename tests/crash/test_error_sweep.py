@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from ckptdeck.core.errors import CkptdeckError, ContentMismatch
+from ckptdeck.core.errors import CkptdeckError, ContentMismatch, VolumeSuspect
 from ckptdeck.core.filesystem import FileSystem
 from ckptdeck.core.manifest import Manifest
 from ckptdeck.core.states import Evidence, Role
@@ -167,6 +167,8 @@ def _wrong_exit(tried: Tried, fail: Fail) -> list[str]:
     if error is None and (("create" in again) if call.regular else ("fsync" in again)):
         return []  # written again into a new inode, or the names of a directory synced again
     told = error.exit_code if isinstance(error, CkptdeckError | Unfinished) else 0
+    if told == VolumeSuspect.exit_code and fail.lasting:
+        return []  # everything fails from there on: the look before the next try finds the side itself unreadable
     return [] if told == expected else [f"exit code {told} instead of {expected} ({error!r})"]
 
 
