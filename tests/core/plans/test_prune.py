@@ -106,6 +106,18 @@ def test_the_primary_relies_on_nothing_that_leaves_the_mirror_in_the_same_plan()
     assert item_of(plan, 100, Role.PRIMARY).guard == Guard.TOO_FEW
 
 
+def test_what_cannot_be_read_on_one_side_stays_on_the_other() -> None:
+    """B33."""
+    survey = pair(
+        [aged(100, State.UNREADABLE), *(aged(step) for step in (200, 300, 400, 500))],
+        [aged(step) for step in (100, 200, 300, 400, 500)],
+        policy=KEEP_THREE,
+    )
+    plan = plan_prune(survey)
+    assert deleted(plan) == {(200, Role.PRIMARY), (200, Role.MIRROR)}
+    assert {item.guard for item in plan.items if item.step == 100} == {Guard.UNREADABLE}
+
+
 def test_every_victim_carries_what_the_executor_compares() -> None:
     survey = both(100, 200, 300, 400)
     item = item_of(plan_prune(survey), 100, Role.PRIMARY)

@@ -169,6 +169,7 @@ class Retention:
             return Refusal(Guard.POLICY, text)
         return (
             protects(copy, side.role, self.survey, self.survey.taken_at)
+            or _twin_unreadable(row, side.role)
             or _undecided(copy)
             or self._out_of_order(row, copy, side.role)
             or self._too_few_newer(row, copy, side.role)
@@ -244,6 +245,14 @@ class Retention:
 
 def _is_verified(copy: Checkpoint | None) -> bool:
     return copy is not None and copy.state is State.VERIFIED
+
+
+def _twin_unreadable(row: Step, role: Role) -> Refusal | None:
+    """What cannot be read on one side may be good on the other only."""
+    twin = row.on(role.other)
+    if twin is None or twin.state is not State.UNREADABLE:
+        return None
+    return Refusal(Guard.UNREADABLE, f"the {role.other}'s copy cannot be read: {visible(twin.reason)}")
 
 
 def _undecided(copy: Checkpoint) -> Refusal | None:
