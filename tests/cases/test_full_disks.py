@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import errno
 import fcntl
 import os
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from ckptdeck.core import filesystem
 from ckptdeck.core.amounts import size_text
 from ckptdeck.core.policy import DEFAULT_POLICY
 from ckptdeck.core.sides import Side
@@ -172,3 +174,38 @@ def test_b26_b28_an_error_that_only_the_close_tells_fails_the_copy(
     run.fs = Disk()
     assert run.ckptdeck("mirror", "--yes").code == 0
     assert (run.mirror / name_of(810)).read_bytes() == content_of(810)
+
+
+def test_b29_no_way_out_of_a_write_that_went_well_leaves_its_close_unasked(run: Run) -> None:
+    """Nothing in the core opens a file but through the seam, and what closes it there lets errors through."""
+    core = Path(filesystem.__file__).parent
+    openers = [
+        path.name
+        for path in core.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Call) and ast.unparse(node.func) in ("open", "os.open", "os.close", "os.fdopen")
+    ]
+    assert set(openers) == {"filesystem.py"}
+
+    class Failing(Disk):
+        def close(self, fd: int) -> None:
+            super().close(fd)
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    path = run.put(name_of(810), b"x")
+    with pytest.raises(OSError, match="Input/output error"):
+        with filesystem.opened(Failing(), str(path), os.O_RDONLY):
+            os.lstat(path)
+
+
+def test_b71_the_free_figure_of_btrfs_is_called_optimistic(run: Run) -> None:
+    class Btrfs(Disk):
+        def mount_table(self) -> str:
+            return "1 0 8:0 / / rw - btrfs /dev/sda1 rw\n"
+
+    run.mirrored(800, 810)
+    run.fs = Btrfs()
+    side = run.ckptdeck("status", "--json").document["sides"]["primary"]
+    assert side["filesystem"]["optimistic"] is True
+    projection = run.look().space[PRIMARY]
+    assert "free space on btrfs may be less than it says" in projection.basis
