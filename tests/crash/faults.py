@@ -410,22 +410,22 @@ def failures(calls: Sequence[Call], codes: Sequence[int] = ERRNOS) -> Iterator[F
 
 
 def failures_in_turn(calls: Sequence[Call], looking: Sequence[int]) -> Iterator[Fail]:
-    """A few errnos at every call, others at the next one, where every one at each would take too long.
+    """One errno at every call, another at the next one, where every one at each would take too long.
 
-    A call that gives a name fails with each; another that changes something with two, one of them from there on; one
-    that looks with one of `looking`, once for everything it looks at.
+    A call that gives a checkpoint or a file of it a name fails with each. Of others that change something every second
+    fails from there on. What looks fails with one of `looking`, once for everything it looks at.
     """
     seen = set()
     for call in calls:
-        if call.name in NAMING:
-            yield from (Fail(call.number, code) for code in ERRNOS)
+        code = ERRNOS[call.number % len(ERRNOS)]
+        if call.name in NAMING and not call.paths[1].endswith((".json", ".next")):
+            yield from (Fail(call.number, each) for each in ERRNOS)
+            yield Fail(call.number, code, lasting=True)
         elif call.changes:
-            yield Fail(call.number, ERRNOS[call.number % len(ERRNOS)])
+            yield Fail(call.number, code, lasting=call.number // len(ERRNOS) % 2 == 0)
         elif (call.name, call.paths) not in seen:
             seen.add((call.name, call.paths))
             yield Fail(call.number, looking[call.number % len(looking)])
-        if call.changes:
-            yield Fail(call.number, ERRNOS[(call.number + 3) % len(ERRNOS)], lasting=True)
 
 
 def fsync_offences(log: Sequence[Call]) -> list[str]:

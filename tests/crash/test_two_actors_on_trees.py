@@ -36,7 +36,7 @@ from tests.crash.tree_workloads import (
 )
 from tests.crash.workloads import Act, Scene, carry_out, nothing_there, verify
 
-SCHEDULES = 40
+SCHEDULES = 28
 """How many schedules of a pair are played."""
 
 
