@@ -46,6 +46,7 @@ EXPECTED_SKIPS = (
     ExpectedSkip("tests/crash/test_power_cut.py::*", "root and loop devices", may_mount),
     ExpectedSkip("tests/crash/test_error_sweep.py::test_failing_eviction*", "root and loop devices", may_mount),
     ExpectedSkip("tests/crash/test_thin_volume.py::*", "root and loop devices", may_mount),
+    ExpectedSkip("tests/crash/test_trees.py::*", "root and loop devices", may_mount),
     ExpectedSkip("tests/cli/test_space_freed.py::*", "root and loop devices", may_mount),
     ExpectedSkip("tests/monitor/test_watch_beside_trainers.py::*tmpfs*", "root that may mount", may_mount),
     ExpectedSkip("tests/crash/test_syscalls.py::*", "strace", _on_path("strace")),

@@ -15,16 +15,17 @@ from ckptdeck.core.apply import apply
 from ckptdeck.core.errors import InUse, VolumeSuspect
 from ckptdeck.core.filesystem import FileSystem
 from ckptdeck.core.plans.mirror import plan_mirror
+from ckptdeck.core.plans.recover import plan_recover
 from ckptdeck.core.policy import DEFAULT_POLICY
 from ckptdeck.core.publish import Intent, Published
 from ckptdeck.core.publish_tree import publish_tree
-from ckptdeck.core.states import Role
+from ckptdeck.core.states import FlightState, Role
 from ckptdeck.core.survey import take_survey
 from tests.crash.contents import read_content, read_group
 from tests.crash.faults import WRITES, Call, Fail, FaultyFileSystem, Kill, Killed, Lie, record_calls
 from tests.crash.figures import count
 from tests.crash.outcomes import standing, unconverged
-from tests.crash.sandbox import Sandbox, machine
+from tests.crash.sandbox import HOUR, Sandbox, machine
 from tests.crash.tree_workloads import (
     FIRST,
     GROUP,
@@ -41,7 +42,7 @@ from tests.crash.tree_workloads import (
     old_tree_there,
     save_tree,
 )
-from tests.crash.volumes import Bench, why_no_volumes
+from tests.crash.volumes import FILE_SYSTEMS, Bench, why_no_volumes
 from tests.crash.workloads import Unfinished, Workload, mirror, recover
 
 LONG_NAME = f"checkpoint-{'9' * 220}"
@@ -172,6 +173,22 @@ def test_what_was_replaced_is_taken_apart_under_its_lock(fresh_sandbox: Callable
     assert met
     assert not os.path.lexists(place)
     assert not standing(sandbox)
+
+
+@pytest.mark.parametrize("fs_type", FILE_SYSTEMS)
+def test_tree_whose_files_are_closed_is_live_while_its_writer_is(bench: Bench, fs_type: str) -> None:
+    """btrfs gives its files another device than the kernel's table of locks does."""
+    reason = why_no_volumes(fs_type)
+    if reason:
+        pytest.skip(reason)
+    with bench.volume(fs_type) as volume:
+        sandbox = Sandbox.fresh(volume.root / "pair")
+        with _publishing(sandbox) as (path, _):
+            fill(FileSystem(), path, NEW)
+            survey = take_survey(machine(FileSystem(), hours=HOUR), sandbox.pair(FileSystem()), DEFAULT_POLICY)
+            (flight,) = survey.primary.inventory.in_flight
+            assert flight.state is FlightState.LIVE
+            assert not plan_recover(survey).acting
 
 
 def test_tree_that_was_taken_for_a_leftover_before_it_was_locked_is_begun_again(

@@ -16,6 +16,7 @@ from ckptdeck.core.manifest import ManifestContents, store_name
 from ckptdeck.core.sighting import Member
 from ckptdeck.core.states import MemberKind
 from ckptdeck.core.unit import OddThing, member_of, walk
+from ckptdeck.core.volume import volume_of
 
 _ASKED = 64
 """Files of one tree whose writers are asked for, the youngest first."""
@@ -42,7 +43,7 @@ def look_at_staged(host: Host, checkpoint_set: CheckpointSet, contents: Manifest
     if not entries:
         return []
     targets = {store_name(name): name for name in contents.next_records}
-    locked = flocked(host.fs)
+    locked = _locked_in(host.fs, place)
     looks = []
     for entry in entries:
         path = os.path.join(place, entry.name)
@@ -52,6 +53,17 @@ def look_at_staged(host: Host, checkpoint_set: CheckpointSet, contents: Manifest
         trace = trace_tree(host, path, member, locked)
         looks.append(StagedLook(f"staging/{entry.name}", targets.get(entry.name, entry.name), member, trace))
     return looks
+
+
+def _locked_in(fs: FileSystem, place: str) -> set[tuple[int, int]]:
+    """(device, inode), as stat gives them, of what is under an exclusive flock in the file system of `place`.
+
+    The kernel's table names a file system by the device of its mount, which on btrfs is not the one of its files.
+    """
+    device = fs.lstat(place).st_dev
+    major, minor = volume_of(fs, place).mount.split(":")[1:]
+    known_as = {device, os.makedev(int(major), int(minor))}
+    return {(device, inode) for named, inode in flocked(fs) if named in known_as}
 
 
 def size_of_tree(fs: FileSystem, path: str, status: os.stat_result) -> Member | None:
