@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -12,10 +13,13 @@ from ckptdeck.core.checkpoint_set import CheckpointSet
 from ckptdeck.core.errors import CkptdeckError
 from ckptdeck.core.filesystem import FileSystem
 from ckptdeck.core.publish import Intent, publish
+from ckptdeck.core.publish_tree import publish_tree
 from ckptdeck.core.states import Role
+from tests.crash.contents import Tree
 from tests.crash.faults import FaultyFileSystem, fsync_offences
 from tests.crash.figures import count
 from tests.crash.sandbox import Sandbox, machine
+from tests.crash.tree_workloads import fill
 from tests.crash.volumes import FILE_SYSTEMS, thin_volume, why_no_volumes
 
 MIB = 1 << 20
@@ -25,8 +29,24 @@ PROMISED = {"ext4": 256 * MIB, "xfs": 320 * MIB, "btrfs": 256 * MIB}
 NAME = "step_1.pt"
 
 
+def _save(fs: FileSystem, target: CheckpointSet, mebibytes: int) -> None:
+    piece = os.urandom(MIB)
+    with publish(machine(fs), target, Intent(NAME)) as (stream, _):
+        for _ in range(mebibytes):
+            stream.write(piece)
+
+
+def _save_tree(fs: FileSystem, target: CheckpointSet, mebibytes: int) -> None:
+    piece = os.urandom(MIB)
+    with publish_tree(machine(fs), target, Intent(NAME)) as (path, _):
+        fill(fs, path, Tree({"model.bin": piece * (mebibytes - 1), "trainer_state.json": piece}))
+
+
 @pytest.mark.parametrize("fs_type", FILE_SYSTEMS)
-def test_what_only_fsync_refuses_gets_no_name(tmp_path: Path, fs_type: str) -> None:
+@pytest.mark.parametrize("save", [_save, _save_tree], ids=["file", "directory"])
+def test_what_only_fsync_refuses_gets_no_name(
+    tmp_path: Path, fs_type: str, save: Callable[[FileSystem, CheckpointSet, int], None]
+) -> None:
     reason = why_no_volumes(fs_type)
     if reason:
         pytest.skip(reason)
@@ -35,21 +55,14 @@ def test_what_only_fsync_refuses_gets_no_name(tmp_path: Path, fs_type: str) -> N
         fs = FaultyFileSystem()
         target = sandbox.found(FileSystem(), Role.PRIMARY)
         with pytest.raises(CkptdeckError) as told:
-            _save(fs, target, MEMORY[fs_type] // MIB + 20)
+            save(fs, target, MEMORY[fs_type] // MIB + 20)
         names = os.listdir(sandbox.root(Role.PRIMARY))
 
     refused = [call for call in fs.log if call.name == "fsync" and call.error is not None]
     assert refused, "the volume was not thin enough"
-    assert refused[0].paths[0].endswith(".part")
+    assert refused[0].paths[0].endswith((".part", f"staging/{NAME}/model.bin"))
     assert refused[0].error in (errno.ENOSPC, errno.EIO)
     assert told.value.exit_code in (6, 7)
     assert NAME not in names
     assert not fsync_offences(fs.log)
     count("thin volumes refused")
-
-
-def _save(fs: FileSystem, target: CheckpointSet, mebibytes: int) -> None:
-    piece = os.urandom(MIB)
-    with publish(machine(fs), target, Intent(NAME)) as (stream, _):
-        for _ in range(mebibytes):
-            stream.write(piece)
