@@ -54,6 +54,7 @@ COMMANDS = {
     "rollback": Command("rollback", "go back to a step: later ones are set aside", "[PRIMARY] [MIRROR] STEP"),
     "export": Command("export", "the manifest as an `xxhsum --check` file"),
     "watch": Command("watch", "follow both sides without a screen, act by policy"),
+    "audit": Command("audit", "find code that writes straight to a final name", "PATH..."),
     "config": Command("config", "what is in force, and from where"),
     "console": Command("console", "the console (also: `ckptdeck DIR [DIR]`)"),
     "demo": Command("demo", "the console on a made-up live scene", ""),

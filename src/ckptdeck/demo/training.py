@@ -81,6 +81,7 @@ def _save(training: Training, step: int, weights: tuple[Tensor, ...], stop: thre
 
 def _save_directly(training: Training, step: int, weights: tuple[Tensor, ...], stop: threading.Event) -> None:
     name = checkpoint_name(step)
+    # ckptdeck: ok (this is the trainer that does it wrong, for the console to show)
     with open(os.path.join(training.directory, name), "wb") as stream:
         paced = _paced(stream, training, stop)
         write_torch_file(paced, weights, archive=_stem(name), step=step, loss=loss_at(step))
