@@ -49,6 +49,10 @@ FORBIDDEN = {
         "subprocess",
     ),
     "cli": ("ckptdeck.saving",),
+    "audit": (
+        *(f"ckptdeck.{room}" for room in ("core", "monitor", "cli", "tui", "demo", "saving")),
+        *("importlib", "runpy", "pickle", "textual", "rich"),
+    ),
     "core/plans": (
         "ckptdeck.core.filesystem",
         "ckptdeck.core.host",
