@@ -123,17 +123,18 @@ def test_what_cannot_be_looked_at_is_told_and_nothing_is_removed(tmp_path: Path)
     assert contents(root) == {"a": b"1", "b": b"2"}
 
 
+@pytest.mark.parametrize("where", ["", "sub", "sub/deep"])
 @pytest.mark.parametrize("moment", ["list", "unlink", "rmdir"])
-def test_a_link_that_takes_a_directory_s_place_meanwhile_leads_nowhere(tmp_path: Path, moment: str) -> None:
+def test_a_link_that_takes_a_directory_s_place_meanwhile_leads_nowhere(tmp_path: Path, moment: str, where: str) -> None:
     """B66, R25: between the look and the removal somebody who may write there puts a link in its place."""
-    outside = fill(tmp_path / "outside", {"b": b"1", "deep/b": b"2"})
-    root = fill(tmp_path / "gone", {"a": b"1", "sub/b": b"2", "sub/deep/b": b"3"})
+    outside = fill(tmp_path / "outside", {"b": b"1", "deep/b": b"2", "deep/er/b": b"3"})
+    root = fill(tmp_path / "gone", {"a": b"1", "sub/b": b"2", "sub/deep/b": b"3", "sub/deep/er/b": b"4"})
 
     class Swapping(FileSystem):
         swapped = False
 
         def swap(self, directory: int, when: str) -> None:
-            if when == moment and not self.swapped and path_of(directory) in (str(root), str(root / "sub")):
+            if when == moment and not self.swapped and path_of(directory) == str(root / where):
                 self.swapped = True
                 (root / "sub").rename(tmp_path / "moved")
                 (root / "sub").symlink_to(outside)
@@ -155,6 +156,6 @@ def test_a_link_that_takes_a_directory_s_place_meanwhile_leads_nowhere(tmp_path:
     with pytest.raises(OSError, match=r"Not a directory|Too many levels|another directory has taken its place"):
         dismantle(fs, str(root))
     assert fs.swapped
-    assert contents(outside) == {"b": b"1", "deep/b": b"2"}
+    assert contents(outside) == {"b": b"1", "deep/b": b"2", "deep/er/b": b"3"}
     dismantle(FileSystem(), str(root))
-    assert contents(outside) == {"b": b"1", "deep/b": b"2"}
+    assert contents(outside) == {"b": b"1", "deep/b": b"2", "deep/er/b": b"3"}
