@@ -6,6 +6,9 @@ from pathlib import Path
 
 import pytest
 
+import ckptdeck
+from ckptdeck.core.errors import Cancelled
+from ckptdeck.core.progress import CancelToken
 from tests.cli.deck import Deck
 
 LAUNCHER = """\
@@ -87,6 +90,14 @@ def test_usage(deck: Deck, words: tuple[str, ...]) -> None:
     assert "Traceback" not in ran.err
 
 
+def test_it_ends_when_asked_to(deck: Deck, tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def check(_token: CancelToken) -> None:
+        raise Cancelled("Cancelled")
+
+    monkeypatch.setattr(CancelToken, "check", check)
+    assert deck.run("audit", tree).code == 130
+
+
 def test_names_are_shown_harmlessly(deck: Deck) -> None:
     path = deck.base / "a\x1b[31m.py"
     path.write_text("import torch\ntorch.save(ckpt, 'a\u202e.pt')\n", encoding="utf-8")
@@ -97,8 +108,6 @@ def test_names_are_shown_harmlessly(deck: Deck) -> None:
 
 
 def test_the_product_s_own_sources_are_clean(deck: Deck) -> None:
-    import ckptdeck
-
     ran = deck.run("audit", Path(ckptdeck.__file__).parent, "--json")
     assert ran.document["findings"] == []
     assert [silenced["reason"] for silenced in ran.document["silenced"]] == [

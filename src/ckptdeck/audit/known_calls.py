@@ -28,6 +28,7 @@ class Writer:
     """Where a call takes its target and what it writes there."""
 
     target: int
+    """Which argument; -1: the object whose method it is."""
     keyword: str
     content: int | None
     proof: Proof
@@ -82,11 +83,12 @@ _WRITERS = {
     },
 }
 _METHODS = {
+    "write_bytes": Writer(-1, "", 0, Proof.NAMES, "fh.write({})"),
+    "save": Writer(0, "filepath", None, Proof.ITSELF),
     "save_weights": Writer(0, "filepath", None, Proof.ITSELF),
     "save_pretrained": Writer(0, "save_directory", None, Proof.PATH),
     "save_state": Writer(0, "output_dir", None, Proof.PATH),
 }
-_WRITE_BYTES = Writer(0, "", 0, Proof.NAMES, "fh.write({})")
 _DIRECTORY_METHODS = frozenset({"save_pretrained", "save_state"})
 _COPIES = frozenset({"shutil.copy", "shutil.copy2", "shutil.copyfile", "shutil.copytree"})
 _RENAMES = frozenset({"os.rename", "os.replace", "os.renames", "shutil.move"})
@@ -94,7 +96,7 @@ _DELETIONS = frozenset({"os.remove", "os.unlink", "shutil.rmtree", "os.removedir
 _SHELLS = frozenset({"os.system", "subprocess.run", "subprocess.call", "subprocess.check_call", "subprocess.Popen"})
 _SYNCED_THINGS = frozenset({"file", "files", "dir", "directory", "disk", "data", "parent", "path", "flush"})
 
-_NAMES = {name.rpartition(".")[2] for name in (*_WRITERS, *_METHODS)} | {"write_bytes", "getsize", "rename", "unlink"}
+_NAMES = {name.rpartition(".")[2] for name in (*_WRITERS, *_METHODS)} | {"getsize", "rename", "unlink"}
 _MAY_WRITE = re.compile(
     rf"\b(?:{'|'.join(sorted(_NAMES))})(?:\s*\(|\s+as\b)"
     r"|\b(?:shutil|tempfile|st_size|remove\s+as)\b|\bos\.remove|\bFile\s*\("
@@ -111,22 +113,17 @@ def written_by(call: ast.Call, module: Module) -> Written | None:
     """What a call saves and where to, if it is a known save."""
     name = module.dotted(call.func)
     writer = _WRITERS.get(name)
-    if writer is None and isinstance(call.func, ast.Attribute) and not _is_imported(call.func.value, module):
+    if writer is None and isinstance(call.func, ast.Attribute) and _has_method(call.func, module):
         name = call.func.attr
-        if name == "write_bytes" and len(call.args) == 1:
-            return Written(call, name, call.func.value, call.args[0], _WRITE_BYTES)
         writer = _METHODS.get(name)
-        if name == "save_state" and "accelerator" not in split(_last_name(call.func.value)):
-            return None
-        if name == "save" and _is_keras_model(call.func.value, module):
-            writer = Writer(0, "filepath", None, Proof.ITSELF)
     if writer is None:
         return None
-    target = argument(call, writer.target, writer.keyword)
-    if target is None:
-        return None
-    content = None if writer.content is None else argument(call, writer.content, "")
-    return Written(call, name, target, content, writer)
+    if writer.target < 0 and isinstance(call.func, ast.Attribute):
+        target: ast.expr | None = call.func.value
+    else:
+        target = argument(call, writer.target, writer.keyword)
+    content = None if writer.content is None else argument(call, writer.content)
+    return None if target is None else Written(call, name, target, content, writer)
 
 
 def makes_directory(written: Written) -> bool:
@@ -215,17 +212,19 @@ def is_sync(call: ast.Call, module: Module) -> bool:
     return "sync" in words and not _SYNCED_THINGS.isdisjoint(words)
 
 
-def _is_imported(owner: ast.expr, module: Module) -> bool:
-    """`saving.save_weights(model, path)` is a function of a library: what its arguments are is not known."""
+def _has_method(method: ast.Attribute, module: Module) -> bool:
+    """Whether it is the known method of that name. `saving.save_weights(model, path)` is a function of a library, and
+    others have methods called `save`."""
+    owner: ast.expr = method.value
+    words = split(owner.attr if isinstance(owner, ast.Attribute) else owner.id if isinstance(owner, ast.Name) else "")
     while isinstance(owner, ast.Attribute):
         owner = owner.value
-    return isinstance(owner, ast.Name) and owner.id in module.imported
-
-
-def _last_name(node: ast.expr) -> str:
-    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
-
-
-def _is_keras_model(owner: ast.expr, module: Module) -> bool:
-    libraries = {origin.partition(".")[0] for origin in module.imported.values()}
-    return bool({"model", "net", "network"} & split(_last_name(owner))) and bool({"keras", "tensorflow"} & libraries)
+    if isinstance(owner, ast.Name) and owner.id in module.imported:
+        return False
+    if method.attr == "save_state":
+        return "accelerator" in words
+    if method.attr in ("save", "save_weights"):
+        libraries = {origin.partition(".")[0] for origin in module.imported.values()}
+        named = method.attr == "save_weights" or not words.isdisjoint({"model", "net", "network"})
+        return named and not libraries.isdisjoint({"keras", "tensorflow"})
+    return True

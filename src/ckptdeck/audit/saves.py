@@ -12,7 +12,6 @@ from ckptdeck.audit.rules import SAVE
 from ckptdeck.audit.trace import UNKNOWN, Mark
 from ckptdeck.audit.words import (
     names_a_checkpoint,
-    speaks_of_a_path,
     speaks_of_pointer,
     speaks_of_something_else,
     split,
@@ -45,8 +44,6 @@ def _is_save(look: Examination, written: Written) -> bool:
     target = look.trace(written.target, call)
     if not look.is_final(call, written.target) or (written.writer.stream_only and not target.has(Mark.OPENED)):
         return False
-    if written.name == "save_weights" and not speaks_of_a_path(target.leaf):
-        return False  # somebody else's method of that name
     content = UNKNOWN if written.content is None else look.trace(written.content, call)
     if isinstance(call.func, ast.Attribute) and makes_directory(written):
         saved = split(look.module.text_of(call.func.value))

@@ -66,7 +66,6 @@ _SET_ASIDE = these("bak backup old prev previous trash quarantine broken corrupt
 
 _POINTER = these("latest last best tracker pointer marker resume current checkpointed")
 _ANOTHER_DISK = these("mirror mnt mount nfs remote archive archived backup backups external")
-_PATH = these("path filepath file filename dir directory folder name ckpt checkpoint weights .h5 .hdf5 .keras .weights")
 _DAMAGE = these("truncated broken corrupt corrupted incomplete damaged invalid bad empty missing partial small")
 _LARGE = these("large larger largest big bigger huge mmap chunk chunks chunked multipart")
 
@@ -109,10 +108,6 @@ def mentions_weight_files(source: str) -> bool:
 def speaks_of_another_disk(words: AbstractSet[str]) -> bool:
     """A move there is a copy."""
     return not _ANOTHER_DISK.isdisjoint(words)
-
-
-def speaks_of_a_path(words: AbstractSet[str]) -> bool:
-    return not _PATH.isdisjoint(words)
 
 
 def speaks_of_something_else(words: AbstractSet[str]) -> bool:
