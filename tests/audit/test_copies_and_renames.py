@@ -12,6 +12,7 @@ COPIES = {
             dst = os.path.join(mirror_dir, os.path.basename(src))
             shutil.copy2(src, dst)  # the newest checkpoint
     """,
+    "of a launcher, whatever the names": "def put(a, b): shutil.copy2(a, b)  # the newest step_*.pt",
     "by its name": "shutil.copy(ckpt_path, best_path)",
     "by what is passed": "def put(a, b): shutil.copyfile(a, b)\nput('step_1.ckpt', '/mnt/d/step_1.ckpt')",
     "a directory": "shutil.copytree(checkpoint_dir, os.path.join(backup_dir, 'last'))",

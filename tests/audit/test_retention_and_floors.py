@@ -112,6 +112,13 @@ def test_other_comparisons_are_quiet(source: str) -> None:
     assert rules_in(source) == []
 
 
+def test_who_takes_size_for_proof_copies_checkpoints_whatever_their_names() -> None:
+    copy = "def put(src, dst):\n    shutil.copy2(src, dst)\n"
+    assert rules_in(copy, "tools.py") == []
+    found = rules_in(copy + "def ok(p):\n    if os.path.getsize(p) > 50 * 1024 * 1024:\n        return p", "tools.py")
+    assert found == ["copy-to-final", "size-floor"]
+
+
 def test_the_two_snippets_of_the_story_and_their_cures() -> None:
     report = report_of(
         """

@@ -66,6 +66,7 @@ _SET_ASIDE = these("bak backup old prev previous trash quarantine broken corrupt
 
 _POINTER = these("latest last best tracker pointer marker resume current checkpointed")
 _ANOTHER_DISK = these("mirror mnt mount nfs remote archive archived backup backups external")
+_LAUNCHER = these("launch launcher resume mirror")
 _DAMAGE = these("truncated broken corrupt corrupted incomplete damaged invalid bad empty missing partial small")
 _LARGE = these("large larger largest big bigger huge mmap chunk chunks chunked multipart")
 
@@ -131,6 +132,11 @@ def _is_temporary(word: str) -> bool:
 def speaks_of_setting_aside(words: AbstractSet[str]) -> bool:
     """A rename to such a name puts something old away; it gives nothing new its name."""
     return any(word.lstrip(".") in _SET_ASIDE for word in words)
+
+
+def speaks_of_a_launcher(words: AbstractSet[str]) -> bool:
+    """What starts runs and carries their checkpoints about."""
+    return not _LAUNCHER.isdisjoint(words)
 
 
 def speaks_of_pointer(words: AbstractSet[str]) -> bool:
