@@ -18,6 +18,7 @@ from ckptdeck.core.naming import part_name
 from ckptdeck.core.part import open_part
 from ckptdeck.core.plans.mirror import plan_mirror
 from ckptdeck.core.plans.plan import Act, Outcome, Plan, PlanItem, PlanResult, Refusal
+from ckptdeck.core.plans.recover import plan_recover
 from ckptdeck.core.policy import DEFAULT_POLICY, Policy
 from ckptdeck.core.progress import CancelToken, Effort, Progress
 from ckptdeck.core.publish import Intent, publish
@@ -26,6 +27,7 @@ from ckptdeck.core.states import Evidence, Origin, Role, Verdict
 from ckptdeck.core.survey import take_survey
 from ckptdeck.core.unit import member_of
 from ckptdeck.core.volume import volume_of
+from tests.core.pairs import do, survey
 from tests.core.workbench import Workbench, digest_of
 
 DATA = os.urandom(3_000_000)
@@ -74,12 +76,7 @@ def test_copying_a_candidate_records_both_sides_from_one_read(bench: Workbench) 
 
 def test_a_rotten_source_is_a_finding_and_nothing_is_copied(bench: Workbench) -> None:
     bench.publish("step_1.pt", DATA)
-    path = bench.primary / "step_1.pt"
-    times = path.stat()
-    with path.open("r+b") as file:
-        file.seek(1_500_000)
-        file.write(bytes([DATA[1_500_000] ^ 1]))
-    os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
+    flip(bench.primary / "step_1.pt")
     result = run(bench, copy_item(bench, "step_1.pt"))
     assert result.exit_code == 3
     assert result.results[0].error_code == "rotten-source"
@@ -349,6 +346,41 @@ def test_recover_finishes_a_record_whose_rename_had_happened(bench: Workbench) -
     assert run(bench, item, action="recover").exit_code == 0
     assert bench.record("step_1.pt").digest == digest_of(DATA)
     assert bench.manifest().next_record("step_1.pt") is None
+
+
+def test_recover_records_what_broke_between_its_rename_and_its_record(bench: Workbench) -> None:
+    """Only the announcement can tell that it is broken, so it becomes the record; the second run finds nothing."""
+    bench.publish("step_1.pt", DATA)
+    control = bench.on(PRIMARY).control_path("manifest")
+    os.rename(f"{control}/step_1.pt.json", f"{control}/step_1.pt.json.next")
+    flip(bench.primary / "step_1.pt")
+    assert do(bench, plan_recover(survey(bench))).exit_code == 0
+    copy = survey(bench).primary.find("step_1.pt")
+    assert copy is not None
+    assert copy.state is State.CORRUPT
+    assert bench.record("step_1.pt").digest == digest_of(DATA)
+    assert plan_recover(survey(bench)).acting == ()
+
+
+def test_recover_withdraws_an_announcement_that_nothing_fits(bench: Workbench) -> None:
+    """What has the name has neither the old bytes nor the new ones, and not their time."""
+    bench.publish("step_1.pt", DATA)
+    control = Path(bench.on(PRIMARY).control_path("manifest"))
+    following = replace(bench.record("step_1.pt"), digest="7" * 32, mtime_ns=10**18)
+    bench.manifest().write_next_record(following)
+    flip(bench.primary / "step_1.pt")
+    assert do(bench, plan_recover(survey(bench))).exit_code == 0
+    assert os.listdir(control) == ["step_1.pt.json"]
+    assert plan_recover(survey(bench)).acting == ()
+
+
+def flip(path: Path) -> None:
+    """One bit of it, as a rotting disk does."""
+    times = path.stat()
+    data = bytearray(path.read_bytes())
+    data[1_500_000] ^= 1
+    path.write_bytes(data)
+    os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
 
 
 def test_recover_sweeps_temporary_files_of_our_own(bench: Workbench) -> None:

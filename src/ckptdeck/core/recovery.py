@@ -9,7 +9,7 @@ import contextlib
 import os
 from dataclasses import replace
 
-from ckptdeck.core.announcement import finish_earlier
+from ckptdeck.core.announcement import finish_earlier, is_announced
 from ckptdeck.core.checkpoint_set import SUBDIRECTORIES, CheckpointSet
 from ckptdeck.core.deletion import finish_removal
 from ckptdeck.core.filesystem import is_there
@@ -30,7 +30,7 @@ from ckptdeck.core.small_file import SUFFIX
 from ckptdeck.core.staging import staging_path
 from ckptdeck.core.states import Evidence
 from ckptdeck.core.unit import OddThing, Unit, look_at, unit_of_record
-from ckptdeck.core.verify import receipt_of
+from ckptdeck.core.verify import receipt_of, write_bad_receipt
 from ckptdeck.core.volume import fsync_directory, in_memory, rename_into_place, sync_data, volume_of
 
 
@@ -211,11 +211,17 @@ def _finish_record(
         record = manifest.record(item.name)
     except ValueError:
         record = None
+    _require_no_part(host, target, item)
     if record is not None and record.digest == reading.digest:
-        _require_no_part(host, target, item)
         manifest.drop_next_record(item.name)
         return "the old one is still there: withdrew the announcement"
-    raise moved_on(item, "it is neither what was recorded nor what was announced")
+    if is_announced(host.fs, target.root, announced):
+        # It is what was renamed, and it broke since: without its record it would pass for something nobody recorded.
+        manifest.promote_next_record(item.name)
+        write_bad_receipt(host, target, manifest, announced, reading)
+        return "the rename had happened, and its content broke since: recorded, so that it shows"
+    manifest.drop_next_record(item.name)
+    return "neither the old one nor the announced one is there: withdrew the announcement"
 
 
 def _drop_orphan(host: Host, target: CheckpointSet, manifest: Manifest, item: PlanItem, policy: Policy) -> None:
