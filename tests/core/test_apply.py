@@ -23,7 +23,7 @@ from ckptdeck.core.policy import DEFAULT_POLICY, Policy
 from ckptdeck.core.progress import CancelToken, Effort, Progress
 from ckptdeck.core.publish import Intent, publish
 from ckptdeck.core.sighting import Identity
-from ckptdeck.core.states import Evidence, Origin, Role, Verdict
+from ckptdeck.core.states import Evidence, Origin, Role, State, Verdict
 from ckptdeck.core.survey import take_survey
 from ckptdeck.core.unit import member_of
 from ckptdeck.core.volume import volume_of
