@@ -21,6 +21,16 @@ def test_a_mark_makes_both_copies_bad_and_can_be_taken_back(deck: Deck) -> None:
     assert deck.run("status", deck.primary, "--json").document["resume"]["name"] == "step_0810.pt"
 
 
+def test_what_was_verified_while_it_was_marked_is_judged_by_its_hash_again(deck: Deck) -> None:
+    deck.mirrored("step_0800.pt", "step_0810.pt")
+    assert deck.run("mark-bad", deck.primary, "step_0810.pt").code == 0
+    assert deck.run("verify", deck.primary, "step_0810.pt").code == 1
+    assert deck.run("unmark-bad", deck.primary, "step_0810.pt").code == 0
+    assert deck.run("quarantine", deck.primary, "step_0810.pt", "--dry-run").out.count("not bad") == 2
+    assert deck.run("verify", deck.primary, "step_0810.pt").code == 0
+    assert deck.run("status", deck.primary, "--json").document["resume"]["name"] == "step_0810.pt"
+
+
 def test_what_has_no_record_cannot_be_marked(deck: Deck) -> None:
     deck.recorded("step_0800.pt")
     deck.put("step_0810.pt", data_of("new"))

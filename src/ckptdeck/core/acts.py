@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 
 from ckptdeck.core.adoption import adopt, adopt_twins
@@ -116,6 +116,7 @@ class Acts:
                 return "marked bad"
             case Act.UNMARK_BAD:
                 self._change_record(target, item, lambda record: replace(record, marked_bad=None))
+                self._drop_verdict_of_mark(target, item)
                 return "not marked bad any more"
         raise UsageError(f"This program cannot carry out {item.act!r}", next_step="Plan anew with this version")
 
@@ -204,6 +205,14 @@ class Acts:
                 next_step="Look again and plan anew",
             )
         manifest.write_record(change(record))
+
+    def _drop_verdict_of_mark(self, target: CheckpointSet, item: PlanItem) -> None:
+        """A bad receipt for the very content that was recorded was bad for the mark alone."""
+        manifest = Manifest(self.host.fs, target, pid=self.host.pid)
+        with suppress(ValueError):  # a damaged one counts for nothing
+            receipt = manifest.receipt(item.name)
+            if receipt is not None and not receipt.good and receipt.digest == item.details.get("digest"):
+                manifest.drop_receipt(item.name)
 
     def _require_quiet(self, unit: Unit, found: Identity) -> None:
         now, least = self.host.clock.now(), self._policy.min_age
