@@ -300,11 +300,14 @@ def standing(world: World, moment: Moment) -> list[str]:
 
 
 def unrecorded_since(before: Moment, after: Moment) -> list[str]:
-    """After recovery: whatever still has its name has the record that an interrupted deletion had taken."""
+    """After recovery: what still has its name has the record that an interrupted deletion had taken.
+
+    Of a group the marker is its name; files that changed after that one was gone are not what was being deleted.
+    """
     return [
         f"{role} {name} lost its record"
         for role, name in before.leaving
-        if (copy := after.of(role, name)) is not None and copy.record is None
+        if (copy := after.of(role, name)) is not None and copy.complete and copy.record is None
     ]
 
 
