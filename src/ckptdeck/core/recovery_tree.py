@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+from dataclasses import dataclass
 
 from ckptdeck.core.announcement import finish_earlier
 from ckptdeck.core.checkpoint_set import CheckpointSet
@@ -27,6 +28,33 @@ from ckptdeck.core.staging import StagedTree, claim_tree
 from ckptdeck.core.states import Kind
 from ckptdeck.core.unit import Unit, unit_of_record
 from ckptdeck.core.volume import fsync_directory, volume_of
+
+
+@dataclass(frozen=True, slots=True)
+class _Interrupted:
+    """One interrupted publish or copy, and the places where its files may be."""
+
+    host: Host
+    target: CheckpointSet
+    manifest: Manifest
+    volume: Volume
+    tree: StagedTree
+    announced: Record
+    effort: Effort
+
+    @property
+    def final(self) -> Unit:
+        return unit_of_record(self.target.root, self.announced)
+
+    def read(self, unit: Unit) -> Reading | None:
+        """None for what is not there, or no checkpoint at all."""
+        with contextlib.suppress(FileNotFoundError, SourceChanged):
+            return read_for_proof(self.host, unit, self.volume, side=self.target.role, effort=self.effort)
+        return None
+
+    def digest(self, unit: Unit) -> str | None:
+        reading = self.read(unit)
+        return None if reading is None else reading.digest
 
 
 def finish_tree(
@@ -53,8 +81,8 @@ def finish_tree(
         raise moved_on(item, "what was staged is gone")
     try:
         tree.leave()
-        finish = _finish_group if announced.kind is Kind.GROUP else _finish_directory
-        return finish(host, target, manifest, volume, tree, announced, effort)
+        interrupted = _Interrupted(host, target, manifest, volume, tree, announced, effort)
+        return (_finish_group if announced.kind is Kind.GROUP else _finish_directory)(interrupted)
     finally:
         tree.discard()
 
@@ -75,126 +103,75 @@ def discard_tree(host: Host, target: CheckpointSet, manifest: Manifest, item: Pl
     fsync_directory(host.fs, os.path.dirname(tree.path), volume)
 
 
-def _finish_directory(
-    host: Host,
-    target: CheckpointSet,
-    manifest: Manifest,
-    volume: Volume,
-    tree: StagedTree,
-    announced: Record,
-    effort: Effort,
-) -> str:
-    final = unit_of_record(target.root, announced)
-    named = _read(host, final, volume, target, effort)
-    if named is not None and named.digest == announced.digest:
-        _record(host, manifest, volume, announced, named)
-        return _taken_apart(host, volume, tree, "it has its name already: recorded")
-    staged = _read(host, tree.unit, volume, target, effort)
-    if staged is None or staged.digest != announced.digest:
-        return _set_aside(host, target, manifest, volume, tree, announced, "it does not hold the announced bytes")
-    taken = is_there(host.fs, final.path) if named is None else named.digest != announced.replaces
+def _finish_directory(its: _Interrupted) -> str:
+    final = its.final
+    named = its.read(final)
+    if named is not None and named.digest == its.announced.digest:
+        _record(its, named)
+        return _taken_apart(its, "it has its name already: recorded")
+    staged = its.read(its.tree.unit)
+    if staged is None or staged.digest != its.announced.digest:
+        return _set_aside(its, "it does not hold the announced bytes")
+    taken = is_there(its.host.fs, final.path) if named is None else named.digest != its.announced.replaces
     if taken:
-        return _set_aside(host, target, manifest, volume, tree, announced, "its name is taken by something else")
-    _let_go(tree, volume)
-    tree.give_name(host, volume, final.path, replace=named is not None)
-    fsync_directory(host.fs, target.root, volume)
-    now = _read(host, final, volume, target, effort)
-    if now is not None and now.digest == announced.digest:
-        _record(host, manifest, volume, announced, now)
-    return _taken_apart(host, volume, tree, "whole after all: it has its name now")
+        return _set_aside(its, "its name is taken by something else")
+    _give_name(its, replace=named is not None)
+    return _taken_apart(its, "whole after all: it has its name now")
 
 
-def _finish_group(
-    host: Host,
-    target: CheckpointSet,
-    manifest: Manifest,
-    volume: Volume,
-    tree: StagedTree,
-    announced: Record,
-    effort: Effort,
-) -> str:
+def _finish_group(its: _Interrupted) -> str:
     """Whole when each file, in whichever place, is the announced one; the rest then follows, the marker last."""
-    digests = {member.path: member.digest for member in announced.members}
     placed: list[str] = []
     whole = True
-    for path, digest in digests.items():
-        in_set = _digest(host, Unit(target.root, path), volume, target, effort)
-        if in_set == digest:
-            placed.append(path)
+    for member in its.announced.members:
+        in_set = its.digest(Unit(its.target.root, member.path))
+        if in_set == member.digest:
+            placed.append(member.path)
             continue
-        staged = _digest(host, Unit(tree.path, path), volume, target, effort)
-        whole = whole and in_set is None and staged == digest
+        staged = its.digest(Unit(its.tree.path, member.path))
+        whole = whole and in_set is None and staged == member.digest
     if not whole:
-        return _take_group_back(host, target, manifest, volume, tree, announced, placed)
-    final = unit_of_record(target.root, announced)
-    _let_go(tree, volume)
-    tree.give_name(host, volume, final.path, replace=False)
-    fsync_directory(host.fs, target.root, volume)
-    now = _read(host, final, volume, target, effort)
-    if now is not None and now.digest == announced.digest:
-        _record(host, manifest, volume, announced, now)
-    return _taken_apart(host, volume, tree, "whole after all: every file has its name now")
+        return _take_group_back(its, placed)
+    _give_name(its, replace=False)
+    return _taken_apart(its, "whole after all: every file has its name now")
 
 
-def _let_go(tree: StagedTree, volume: Volume) -> None:
-    """Servers rename no directory that anybody, we included, has open (R11)."""
-    if volume.fs_class != "local":
-        tree.release()
+def _give_name(its: _Interrupted, *, replace: bool) -> None:
+    if its.volume.fs_class != "local":
+        its.tree.release()  # servers rename no directory that anybody, we included, has open (R11)
+    its.tree.give_name(its.host, its.volume, its.final.path, replace=replace)
+    fsync_directory(its.host.fs, its.target.root, its.volume)
+    now = its.read(its.final)
+    if now is not None and now.digest == its.announced.digest:
+        _record(its, now)
 
 
-def _take_group_back(
-    host: Host,
-    target: CheckpointSet,
-    manifest: Manifest,
-    volume: Volume,
-    tree: StagedTree,
-    announced: Record,
-    placed: list[str],
-) -> str:
+def _take_group_back(its: _Interrupted, placed: list[str]) -> str:
     """Files of ours that got their place go with the rest: alone they are no checkpoint."""
     if placed:
-        group = Unit(target.root, announced.name, Kind.GROUP, tuple(placed))
-        quarantine(host, target, volume, group, inode=None, reason="part of an interrupted copy that is not whole")
-    return _set_aside(host, target, manifest, volume, tree, announced, "it does not hold the announced bytes")
+        group = Unit(its.target.root, its.announced.name, Kind.GROUP, tuple(placed))
+        why = "part of an interrupted copy that is not whole"
+        quarantine(its.host, its.target, its.volume, group, inode=None, reason=why)
+    return _set_aside(its, "it does not hold the announced bytes")
 
 
-def _read(host: Host, unit: Unit, volume: Volume, target: CheckpointSet, effort: Effort) -> Reading | None:
-    """None for what is not there, or no checkpoint at all."""
-    with contextlib.suppress(FileNotFoundError, SourceChanged):
-        return read_for_proof(host, unit, volume, side=target.role, effort=effort)
-    return None
+def _record(its: _Interrupted, reading: Reading) -> None:
+    its.manifest.promote_next_record(its.announced.name)
+    stamps, evidence, digest = reading.identity.stamps, reading.evidence, its.announced.digest
+    receipt = receipt_for(its.host, its.announced, stamps, evidence, its.volume, digest=digest)
+    its.manifest.write_receipt(receipt)
 
 
-def _digest(host: Host, unit: Unit, volume: Volume, target: CheckpointSet, effort: Effort) -> str | None:
-    reading = _read(host, unit, volume, target, effort)
-    return None if reading is None else reading.digest
+def _set_aside(its: _Interrupted, why: str) -> str:
+    entry = None
+    if is_there(its.host.fs, its.tree.path):
+        entry = quarantine(its.host, its.target, its.volume, its.tree.unit, inode=its.tree.inode, reason=why)
+    its.manifest.drop_next_record(its.announced.name)
+    return why if entry is None else f"{why}: set aside as {entry}"
 
 
-def _record(host: Host, manifest: Manifest, volume: Volume, announced: Record, reading: Reading) -> None:
-    manifest.promote_next_record(announced.name)
-    stamps = reading.identity.stamps
-    manifest.write_receipt(receipt_for(host, announced, stamps, reading.evidence, volume, digest=announced.digest))
-
-
-def _set_aside(
-    host: Host,
-    target: CheckpointSet,
-    manifest: Manifest,
-    volume: Volume,
-    tree: StagedTree,
-    announced: Record,
-    why: str,
-) -> str:
-    if is_there(host.fs, tree.path):
-        entry = quarantine(host, target, volume, tree.unit, inode=tree.inode, reason=why)
-        manifest.drop_next_record(announced.name)
-        return f"{why}: set aside as {entry}"
-    manifest.drop_next_record(announced.name)
-    return why
-
-
-def _taken_apart(host: Host, volume: Volume, tree: StagedTree, done: str) -> str:
+def _taken_apart(its: _Interrupted, done: str) -> str:
     """What is left at the staging place: nothing, an empty directory, or what was replaced."""
-    tree.remove()
-    fsync_directory(host.fs, os.path.dirname(tree.path), volume)
+    its.tree.remove()
+    fsync_directory(its.host.fs, os.path.dirname(its.tree.path), its.volume)
     return done
