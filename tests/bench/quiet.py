@@ -1,0 +1,49 @@
+"""Whether this machine was left alone: processor time that others took while something was measured."""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+_TICK = os.sysconf("SC_CLK_TCK")
+DISTURBED = 0.15
+"""Processors that others kept busy on average; with more, a round is measured again."""
+_LOOK = 0.25
+_PATIENCE = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Busy:
+    """Processor seconds of the whole machine up to now, at a time."""
+
+    seconds: float
+    taken_at: float
+
+
+def busy_now() -> Busy:
+    """User, nice, system, interrupt and stolen time of all processors together."""
+    fields = Path("/proc/stat").read_text(encoding="ascii").splitlines()[0].split()[1:]
+    user, nice, system, _idle, _wait, hard, soft, stolen = map(int, fields[:8])
+    return Busy((user + nice + system + hard + soft + stolen) / _TICK, time.monotonic())
+
+
+def taken_by_others(before: Busy, after: Busy, ours: float) -> float:
+    """Processors (0 to their number) that anybody but us kept busy between two looks; `ours` is our own seconds.
+
+    Kernel threads that write back for us count as others, so a round that writes may be given an allowance.
+    """
+    elapsed = max(after.taken_at - before.taken_at, 1e-9)
+    return max(0.0, (after.seconds - before.seconds - ours) / elapsed)
+
+
+def wait_until_quiet(limit: float = DISTURBED) -> bool:
+    """Waits until the machine is idle; False when it never was for a minute."""
+    deadline = time.monotonic() + _PATIENCE
+    while time.monotonic() < deadline:
+        before = busy_now()
+        time.sleep(_LOOK)
+        if taken_by_others(before, busy_now(), 0.0) <= limit:
+            return True
+    return False
