@@ -1,4 +1,4 @@
-"""Markers by directory, and the skips a run may have.
+"""Markers by directory, the real file systems, and the skips a run may have.
 
 A test that needs root, loop devices, a tool or a library skips elsewhere with a reason. On a machine that has them a
 skip would be a proof that silently stopped being one, so there it fails the run.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from importlib.util import find_spec
@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.crash.volumes import may_mount
+from tests.crash.volumes import Bench, may_mount, why_no_volumes
 from tests.integrations.extra import MODULES as INTEGRATIONS
 
 HERE = Path(__file__).parent
@@ -61,6 +61,17 @@ EXPECTED_SKIPS = (
     ExpectedSkip("tests/monitor/test_io_priority.py::*", "an x86-64 kernel", lambda: os.uname().machine == "x86_64"),
 )
 """Everything that may be skipped at all; a skip that is not in here fails the run wherever it happens."""
+
+
+@pytest.fixture(scope="session")
+def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
+    """Real file systems to mount, where this machine has them."""
+    reason = why_no_volumes()
+    if reason:
+        pytest.skip(reason)
+    made = Bench(tmp_path_factory.mktemp("volumes"))
+    yield made
+    made.close()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.deck import Deck, data_of
-from tests.crash.volumes import FILE_SYSTEMS, Bench, why_no_volumes
+from tests.crash.volumes import FILE_SYSTEMS, Bench
 
 MIB = 1 << 20
 BOOKKEEPING = 192 * 1024
@@ -20,20 +20,10 @@ PATIENCE = 10.0
 """Real seconds after which it is a failure."""
 
 
-@pytest.fixture(scope="module")
-def volumes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
-    reason = why_no_volumes()
-    if reason:
-        pytest.skip(reason)
-    made = Bench(tmp_path_factory.mktemp("volumes"))
-    yield made
-    made.close()
-
-
 @pytest.fixture(params=[*FILE_SYSTEMS, "tmpfs"])
-def root(volumes: Bench, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
+def root(bench: Bench, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
     if request.param != "tmpfs":
-        with volumes.volume(request.param) as volume:
+        with bench.volume(request.param) as volume:
             yield volume.root
         return
     place = tmp_path / "memory"

@@ -7,17 +7,14 @@ from collections.abc import Callable
 import pytest
 
 from ckptdeck.core.filesystem import FileSystem
-from ckptdeck.core.plans.mirror import plan_mirror
-from ckptdeck.core.plans.recover import plan_recover
-from ckptdeck.core.plans.repair import plan_repair
 from ckptdeck.core.states import Role
 from tests.crash.encounters import Encounter, play_in_every_order
-from tests.crash.sandbox import HOUR, Sandbox
+from tests.crash.meetings import mirror, mirror_too, recover, recover_too, repair, repair_too
+from tests.crash.sandbox import Sandbox
 from tests.crash.workloads import (
     MIDDLE,
     NEW,
     OLD,
-    carry_out,
     died_after_rename,
     died_before_rename,
     died_while_writing,
@@ -48,30 +45,6 @@ def _replace_with_another(fs: FileSystem, sandbox: Sandbox) -> None:
     save(fs, sandbox, MIDDLE, replace=True, readback=True, pid=2)
 
 
-def _mirror(fs: FileSystem, sandbox: Sandbox) -> None:
-    carry_out(fs, sandbox, plan_mirror, pid=3)
-
-
-def _mirror_too(fs: FileSystem, sandbox: Sandbox) -> None:
-    carry_out(fs, sandbox, plan_mirror, pid=4)
-
-
-def _repair(fs: FileSystem, sandbox: Sandbox) -> None:
-    carry_out(fs, sandbox, plan_repair, pid=5)
-
-
-def _repair_too(fs: FileSystem, sandbox: Sandbox) -> None:
-    carry_out(fs, sandbox, plan_repair, pid=6)
-
-
-def _recover(fs: FileSystem, sandbox: Sandbox) -> None:
-    carry_out(fs, sandbox, plan_recover, hours=HOUR, pid=7)
-
-
-def _recover_too(fs: FileSystem, sandbox: Sandbox) -> None:
-    carry_out(fs, sandbox, plan_recover, hours=HOUR, pid=8)
-
-
 def _verify_mirror(fs: FileSystem, sandbox: Sandbox) -> None:
     verify(fs, sandbox, Role.MIRROR)
 
@@ -82,24 +55,24 @@ _CONTENTS = (OLD, MIDDLE, NEW)
 ENCOUNTERS = (
     Encounter(nothing_there, (_publish, _publish_another), _CONTENTS),
     Encounter(nothing_there, (_publish, verify), _CONTENTS),
-    Encounter(nothing_there, (_publish, _mirror), _CONTENTS),
-    Encounter(died_while_writing, (_publish, _recover), _CONTENTS),
-    Encounter(died_before_rename, (_publish, _recover), _CONTENTS),
+    Encounter(nothing_there, (_publish, mirror), _CONTENTS),
+    Encounter(died_while_writing, (_publish, recover), _CONTENTS),
+    Encounter(died_before_rename, (_publish, recover), _CONTENTS),
     Encounter(old_one_there, (_replace, _replace_with_another), _CONTENTS),
     Encounter(old_one_there, (_replace, verify), _CONTENTS),
-    Encounter(old_one_there, (_replace, _mirror), _CONTENTS),
-    Encounter(rotten_copy_there, (_replace, _repair), _CONTENTS),
-    Encounter(died_before_rename, (_replace, _recover), _CONTENTS),
-    Encounter(died_after_rename, (_replace, _recover), _CONTENTS),
-    Encounter(old_one_there, (_mirror, _mirror_too), _CONTENTS),
-    Encounter(old_one_there, (_mirror, verify), _CONTENTS),
-    Encounter(rotten_copy_there, (_mirror, _repair), _CONTENTS),
-    Encounter(died_after_rename, (_mirror, _recover), _CONTENTS),
-    Encounter(rotten_copy_there, (_repair, _repair_too), _CONTENTS),
-    Encounter(rotten_copy_there, (_repair, _verify_mirror), _CONTENTS),
-    Encounter(rotten_copy_there, (_repair, _recover), _CONTENTS),
-    Encounter(died_before_rename, (_recover, _recover_too), _CONTENTS),
-    Encounter(died_before_rename, (_recover, verify), _CONTENTS),
+    Encounter(old_one_there, (_replace, mirror), _CONTENTS),
+    Encounter(rotten_copy_there, (_replace, repair), _CONTENTS),
+    Encounter(died_before_rename, (_replace, recover), _CONTENTS),
+    Encounter(died_after_rename, (_replace, recover), _CONTENTS),
+    Encounter(old_one_there, (mirror, mirror_too), _CONTENTS),
+    Encounter(old_one_there, (mirror, verify), _CONTENTS),
+    Encounter(rotten_copy_there, (mirror, repair), _CONTENTS),
+    Encounter(died_after_rename, (mirror, recover), _CONTENTS),
+    Encounter(rotten_copy_there, (repair, repair_too), _CONTENTS),
+    Encounter(rotten_copy_there, (repair, _verify_mirror), _CONTENTS),
+    Encounter(rotten_copy_there, (repair, recover), _CONTENTS),
+    Encounter(died_before_rename, (recover, recover_too), _CONTENTS),
+    Encounter(died_before_rename, (recover, verify), _CONTENTS),
 )
 
 

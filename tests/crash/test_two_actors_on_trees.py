@@ -7,12 +7,10 @@ from collections.abc import Callable
 import pytest
 
 from ckptdeck.core.filesystem import FileSystem
-from ckptdeck.core.plans.mirror import plan_mirror
-from ckptdeck.core.plans.recover import plan_recover
-from ckptdeck.core.plans.repair import plan_repair
 from ckptdeck.core.states import Role
 from tests.crash.encounters import Encounter, play_in_every_order
-from tests.crash.sandbox import HOUR, Sandbox
+from tests.crash.meetings import mirror, mirror_too, recover, recover_too, repair, repair_too
+from tests.crash.sandbox import Sandbox
 from tests.crash.tree_workloads import (
     DIRECTORY,
     GROUP,
@@ -34,7 +32,7 @@ from tests.crash.tree_workloads import (
     tree_died_before_exchange,
     tree_died_while_writing,
 )
-from tests.crash.workloads import Act, Scene, carry_out, nothing_there, verify
+from tests.crash.workloads import Act, Scene, nothing_there, verify
 
 SCHEDULES = 28
 """How many schedules of a pair are played."""
@@ -56,30 +54,6 @@ def _replace_with_another(fs: FileSystem, sandbox: Sandbox) -> None:
     save_tree(fs, sandbox, MIDDLE, replace=True, readback=True, pid=2)
 
 
-def _mirror(fs: FileSystem, sandbox: Sandbox) -> None:
-    carry_out(fs, sandbox, plan_mirror, pid=3)
-
-
-def _mirror_too(fs: FileSystem, sandbox: Sandbox) -> None:
-    carry_out(fs, sandbox, plan_mirror, pid=4)
-
-
-def _repair(fs: FileSystem, sandbox: Sandbox) -> None:
-    carry_out(fs, sandbox, plan_repair, pid=5)
-
-
-def _repair_too(fs: FileSystem, sandbox: Sandbox) -> None:
-    carry_out(fs, sandbox, plan_repair, pid=6)
-
-
-def _recover(fs: FileSystem, sandbox: Sandbox) -> None:
-    carry_out(fs, sandbox, plan_recover, hours=HOUR, pid=7)
-
-
-def _recover_too(fs: FileSystem, sandbox: Sandbox) -> None:
-    carry_out(fs, sandbox, plan_recover, hours=HOUR, pid=8)
-
-
 def _verify(fs: FileSystem, sandbox: Sandbox) -> None:
     verify(fs, sandbox, Role.PRIMARY, DIRECTORY)
 
@@ -98,28 +72,28 @@ def _group(scene: Scene, one: Act, other: Act) -> Encounter:
 
 ENCOUNTERS = (
     _tree(nothing_there, _publish, _publish_another),
-    _tree(nothing_there, _publish, _mirror),
+    _tree(nothing_there, _publish, mirror),
     _tree(tree_died_while_writing, _publish, _publish_another),
-    _tree(tree_died_while_writing, _publish, _recover),
+    _tree(tree_died_while_writing, _publish, recover),
     _tree(old_tree_there, _replace, _replace_with_another),
     _tree(old_tree_there, _replace, _verify),
-    _tree(old_tree_there, _replace, _mirror),
+    _tree(old_tree_there, _replace, mirror),
     _tree(tree_died_after_exchange, _replace, _replace_with_another),
-    _tree(tree_died_before_exchange, _replace, _recover),
-    _tree(tree_died_after_exchange, _replace, _recover),
-    _tree(old_tree_there, _mirror, _mirror_too),
-    _tree(tree_copy_died, _mirror, _recover),
-    _tree(tree_died_after_exchange, _mirror, _recover),
-    _tree(rotten_tree_copy_there, _repair, _repair_too),
-    _tree(tree_died_before_exchange, _recover, _recover_too),
-    _tree(tree_died_before_exchange, _recover, _verify),
-    _group(group_there, _mirror, _mirror_too),
-    _group(group_there, _mirror, _verify_the_copy),
-    _group(group_copy_died, _mirror, _recover),
-    _group(group_copy_died_between_names, _mirror, _recover),
-    _group(group_copy_died_between_names, _recover, _recover_too),
-    _group(rotten_group_copy_there, _repair, _mirror),
-    _group(rotten_group_copy_there, _repair, _verify_the_copy),
+    _tree(tree_died_before_exchange, _replace, recover),
+    _tree(tree_died_after_exchange, _replace, recover),
+    _tree(old_tree_there, mirror, mirror_too),
+    _tree(tree_copy_died, mirror, recover),
+    _tree(tree_died_after_exchange, mirror, recover),
+    _tree(rotten_tree_copy_there, repair, repair_too),
+    _tree(tree_died_before_exchange, recover, recover_too),
+    _tree(tree_died_before_exchange, recover, _verify),
+    _group(group_there, mirror, mirror_too),
+    _group(group_there, mirror, _verify_the_copy),
+    _group(group_copy_died, mirror, recover),
+    _group(group_copy_died_between_names, mirror, recover),
+    _group(group_copy_died_between_names, recover, recover_too),
+    _group(rotten_group_copy_there, repair, mirror),
+    _group(rotten_group_copy_there, repair, _verify_the_copy),
 )
 
 

@@ -48,16 +48,6 @@ Content = dict[str, str]
 """Path inside a checkpoint → digest of the file."""
 
 
-@pytest.fixture(scope="module")
-def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
-    reason = why_no_volumes()
-    if reason:
-        pytest.skip(reason)
-    made = Bench(tmp_path_factory.mktemp("volumes"))
-    yield made
-    made.close()
-
-
 @dataclass(frozen=True, slots=True)
 class Judge:
     """What was promised when the power went."""
