@@ -25,6 +25,7 @@ FORBIDDEN = {
         "ckptdeck.tui",
         "ckptdeck.demo",
         "ckptdeck.saving",
+        "ckptdeck.trainers",
         "textual",
         "rich",
         "watchfiles",
@@ -35,11 +36,16 @@ FORBIDDEN = {
         "marshal",
         "shelve",
     ),
-    "monitor": ("ckptdeck.cli", "ckptdeck.tui", "ckptdeck.demo", "ckptdeck.saving", "textual", "rich"),
+    "monitor": (
+        *(f"ckptdeck.{room}" for room in ("cli", "tui", "demo", "saving", "trainers")),
+        "textual",
+        "rich",
+    ),
     "tui": (
         "ckptdeck.cli",
         "ckptdeck.demo",
         "ckptdeck.saving",
+        "ckptdeck.trainers",
         "ckptdeck.core.apply",
         "ckptdeck.core.filesystem",
         "ckptdeck.core.publish",
@@ -48,9 +54,11 @@ FORBIDDEN = {
         "ckptdeck.core.verify",
         "subprocess",
     ),
-    "cli": ("ckptdeck.saving",),
+    "cli": ("ckptdeck.saving", "ckptdeck.trainers"),
+    "demo": ("ckptdeck.trainers",),
+    "trainers": ("ckptdeck.cli", "ckptdeck.tui", "ckptdeck.demo", "textual", "rich", "watchfiles"),
     "audit": (
-        *(f"ckptdeck.{room}" for room in ("core", "monitor", "cli", "tui", "demo", "saving")),
+        *(f"ckptdeck.{room}" for room in ("core", "monitor", "cli", "tui", "demo", "saving", "trainers")),
         *("importlib", "runpy", "pickle", "textual", "rich"),
     ),
     "core/plans": (
@@ -94,6 +102,20 @@ def test_a_room_imports_only_what_it_may(room: str) -> None:
         if any(is_inside(module, forbidden) for forbidden in FORBIDDEN[room])
     ]
     assert offences == []
+
+
+TRAINING_LIBRARIES = ("torch", "lightning", "transformers", "accelerate")
+PLUGINS = {"trainers/lightning.py", "trainers/transformers.py"}
+
+
+def test_training_libraries_are_imported_by_their_plugins_alone() -> None:
+    importing = {
+        str(path.relative_to(ROOT))
+        for path in ROOT.rglob("*.py")
+        for _, module in imports_of(path)
+        if any(is_inside(module, library) for library in TRAINING_LIBRARIES)
+    }
+    assert importing == PLUGINS
 
 
 def test_the_core_starts_no_threads_and_reads_no_clock() -> None:

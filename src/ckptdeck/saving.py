@@ -92,10 +92,7 @@ def _ready(
     if exists not in ("replace", "refuse"):
         raise UsageError(f"exists={exists!r} is not known", next_step='Use "replace" or "refuse"')
     host = this_host()
-    target = find_set(host.fs, os.fspath(directory), Role.PRIMARY)
-    if target.condition is Condition.WRONG_SET and target.document is not None:
-        # A trainer may well write into what another pair calls its mirror; publishing is safe in either.
-        target = find_set(host.fs, os.fspath(directory), target.document.role)
+    target = find_own_set(host, directory)
     if not target.condition.readable and os.path.isdir(target.root):
         # Our bookkeeping is damaged or closed to this user. That must not cost a save: it is named, not recorded.
         target = replace(target, control=None, document=None, condition=Condition.UNINITIALISED)
@@ -107,6 +104,14 @@ def _ready(
         readback=readback,
     )
     return host, target, intent
+
+
+def find_own_set(host: Host, directory: str | os.PathLike[str]) -> CheckpointSet:
+    """The set a trainer saves into. It may well be what another pair calls its mirror; saving is safe in either."""
+    target = find_set(host.fs, os.fspath(directory), Role.PRIMARY)
+    if target.condition is Condition.WRONG_SET and target.document is not None:
+        return find_set(host.fs, os.fspath(directory), target.document.role)
+    return target
 
 
 def publish_file(

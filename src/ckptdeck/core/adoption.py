@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+from ckptdeck.core.announcement import finish_earlier
 from ckptdeck.core.checkpoint_set import CheckpointSet, Pair
+from ckptdeck.core.closer_look import with_structure
 from ckptdeck.core.deep_look import PROVEN_BAD, STATE_OF, look_deep
 from ckptdeck.core.errors import Refused, RottenSource
-from ckptdeck.core.hashing import Reading, read_for_proof
+from ckptdeck.core.hashing import Reading, look_still, read_for_proof
 from ckptdeck.core.host import Host
 from ckptdeck.core.manifest import Manifest
-from ckptdeck.core.plans.plan import PlanItem
-from ckptdeck.core.progress import Effort
+from ckptdeck.core.naming import read_name
+from ckptdeck.core.plans.plan import Act, PlanItem
+from ckptdeck.core.policy import DEFAULT_POLICY
+from ckptdeck.core.progress import UNHURRIED, Effort
 from ckptdeck.core.recheck import require_source, unit_of
 from ckptdeck.core.safe_text import visible
-from ckptdeck.core.sighting import Record
-from ckptdeck.core.states import Origin, Structure
+from ckptdeck.core.sighting import Record, Sighting
+from ckptdeck.core.states import Kind, Origin, Structure
 from ckptdeck.core.verify import receipt_of
 from ckptdeck.core.volume import volume_of
 
@@ -61,6 +67,37 @@ def adopt_twins(host: Host, pair: Pair, first: PlanItem, second: PlanItem, effor
     return f"recorded on both sides, {weakest} evidence{proof}"
 
 
+def record_finished(
+    host: Host,
+    target: CheckpointSet,
+    name: str,
+    *,
+    step: int | None,
+    metrics: Mapping[str, float],
+    effort: Effort = UNHURRIED,
+) -> Record:
+    """Proves and records the directory `name`, of which its writer, who is asking, says that it is finished.
+
+    So no age guard speaks; an older record of that name gives way. Raises RottenSource when its format says that it is
+    not whole, Refused when somebody writes it or a link leads out of it, SourceChanged, FileNotFoundError, OSError.
+    """
+    item = PlanItem(name, target.role, Act.RECORD, "its writer has finished it", step=step, kind=Kind.DIRECTORY)
+    unit = unit_of(target, item)
+    before = look_still(host.fs, unit)
+    family = read_name(name, True, DEFAULT_POLICY).family
+    seen = with_structure(host.fs, target.root, Sighting(name, step, unit.kind, family, identity=before))
+    finding = seen.structure
+    if finding is not None and finding.structure in PROVEN_BAD:
+        raise RottenSource(
+            f"{visible(unit.path)} is {STATE_OF[finding.structure]}: {visible(finding.text)}",
+            why="Its own format says so, though its writer took it for finished",
+            next_step="It was not recorded, so nothing will resume from it",
+        )
+    finish_earlier(host, Manifest(host.fs, target, pid=host.pid), unit.path, name)
+    reading = _prove(host, target, item, effort)
+    return record_in_place(host, target, item, reading, metrics)
+
+
 def _require_unrecorded(manifest: Manifest, item: PlanItem) -> None:
     try:
         record = manifest.record(item.name)
@@ -105,7 +142,13 @@ def _prove(host: Host, checkpoint_set: CheckpointSet, item: PlanItem, effort: Ef
     return read_for_proof(host, unit, volume, side=item.side, effort=effort)
 
 
-def record_in_place(host: Host, checkpoint_set: CheckpointSet, item: PlanItem, reading: Reading) -> None:
+def record_in_place(
+    host: Host,
+    checkpoint_set: CheckpointSet,
+    item: PlanItem,
+    reading: Reading,
+    metrics: Mapping[str, float] | None = None,
+) -> Record:
     """Writes record and receipt of a file that was read, hashed and held still where it lies. Raises OSError."""
     manifest = Manifest(host.fs, checkpoint_set, pid=host.pid)
     record = Record(
@@ -120,6 +163,8 @@ def record_in_place(host: Host, checkpoint_set: CheckpointSet, item: PlanItem, r
         origin=Origin.ADOPTED,
         run_id=checkpoint_set.document.run_id if checkpoint_set.document is not None else None,
         host=host.name,
+        metrics=dict(metrics or {}),
     )
     manifest.write_record(record)
     manifest.write_receipt(receipt_of(host, checkpoint_set, record, reading))
+    return record

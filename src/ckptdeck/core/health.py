@@ -327,7 +327,7 @@ def _judge_gone(sighting: Sighting, newest: Checkpoint | None) -> Checkpoint:
         return Checkpoint(sighting, State.UNREADABLE, reason)
     recorded = f"recorded {_origin(record)} with {size_text(record.size)}"
     if record.retired:
-        return Checkpoint(sighting, State.REMOVED, f"{recorded}, set aside by rollback, and gone since")
+        return Checkpoint(sighting, State.REMOVED, f"{recorded}, retired, and gone since")
     if newest is not None and _is_older(sighting, record, newest):
         return Checkpoint(sighting, State.REMOVED, f"{recorded}; older than {visible(newest.name)}: a retention's work")
     against = "nothing here is verified" if newest is None else f"newer than {visible(newest.name)}, the newest whole"
