@@ -9,7 +9,6 @@ import argparse
 import os
 import stat
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import NoReturn
 
 from ckptdeck.core.checkpoint_set import find_set
@@ -19,6 +18,7 @@ from ckptdeck.core.naming import NameRole, read_name
 from ckptdeck.core.policy import DEFAULT_POLICY
 from ckptdeck.core.safe_text import shell_word, visible
 from ckptdeck.core.states import Condition, Role
+from ckptdeck.core.values import dataclass
 from ckptdeck.monitor.command_line import directory_word
 from ckptdeck.monitor.user_config import read_user_config
 

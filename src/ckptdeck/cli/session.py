@@ -7,7 +7,6 @@ import contextlib
 import logging
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ckptdeck.cli.arguments import Selection, select
@@ -21,6 +20,7 @@ from ckptdeck.core.policy import Policy
 from ckptdeck.core.progress import Effort
 from ckptdeck.core.safe_text import shell_word, visible
 from ckptdeck.core.states import Condition
+from ckptdeck.core.values import dataclass
 from ckptdeck.monitor.command_line import directory_word
 from ckptdeck.monitor.host import this_host
 from ckptdeck.monitor.policy_file import PolicyInForce, read_policy

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from ckptdeck.cli import text
 from ckptdeck.cli.action import require_known
@@ -26,6 +25,7 @@ from ckptdeck.core.sighting import Checkpoint
 from ckptdeck.core.states import FINDINGS, NOT_THERE, Condition, Kind, Role, State
 from ckptdeck.core.survey import Survey
 from ckptdeck.core.unit import Unit
+from ckptdeck.core.values import dataclass
 from ckptdeck.core.verify import Verification, verify_one
 from ckptdeck.monitor import log
 

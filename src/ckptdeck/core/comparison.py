@@ -6,12 +6,12 @@ Content counts where both sides know a digest; a look that read nothing compares
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from ckptdeck.core.amounts import size_text
 from ckptdeck.core.safe_text import visible
 from ckptdeck.core.sighting import Identity, RecordMember
 from ckptdeck.core.states import MemberKind, State
+from ckptdeck.core.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-from dataclasses import dataclass
 
 from ckptdeck.core.checkpoint_set import CheckpointSet
 from ckptdeck.core.dismantle import KeptForReader, dismantle
@@ -29,6 +28,7 @@ from ckptdeck.core.safe_text import visible
 from ckptdeck.core.sighting import Identity, Record, Volume
 from ckptdeck.core.states import Kind
 from ckptdeck.core.unit import Unit, look_at, unit_of_record
+from ckptdeck.core.values import dataclass
 from ckptdeck.core.volume import fsync_directory, rename_into_place, sync_names
 
 INTENT = ".json"

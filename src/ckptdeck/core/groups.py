@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Set
-from dataclasses import dataclass
 from functools import lru_cache
 
 from ckptdeck.core.naming import REMEMBERED_NAMES, SINGLE_FILE, NameReading, NameRole
 from ckptdeck.core.siblings import sibling_key
 from ckptdeck.core.sighting import Record
 from ckptdeck.core.states import Kind
+from ckptdeck.core.values import dataclass
 
 SEVERAL_FILES = "several-files"
 """Family of a group whose names no system claims."""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from ckptdeck.core.filesystem import FileSystem
 from ckptdeck.core.progress import Clock
 from ckptdeck.core.sighting import Writer
+from ckptdeck.core.values import dataclass
 
 FindWriters = Callable[[frozenset[tuple[int, int]]], dict[tuple[int, int], Writer]]
 """(device, inode) of files somebody writes to → who, as far as this user may see."""
@@ -32,3 +32,5 @@ class Host:
     command: str = ""
     """The command line, as the log shows it."""
     find_writers: FindWriters = nobody
+    pairs: bool = False
+    """Two threads may go through one large file (`turns`): there are processors for both."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from ckptdeck.core.bookkeeping import read_bookkeeping
 from ckptdeck.core.checkpoint_set import CheckpointSet
@@ -12,6 +11,7 @@ from ckptdeck.core.filesystem import DirectoryEntry, FileSystem
 from ckptdeck.core.manifest import ManifestContents
 from ckptdeck.core.sighting import Inventory, ReadBefore, Record
 from ckptdeck.core.states import Kind
+from ckptdeck.core.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,13 +12,13 @@ import fnmatch
 import os
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
 
 import xxhash
 
 from ckptdeck.core.policy import Policy
+from ckptdeck.core.values import dataclass
 
 _Patterns = tuple[re.Pattern[str], ...]
 """The policy's own."""

@@ -10,7 +10,6 @@ import json
 import re
 import tomllib
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 
 from ckptdeck.core.errors import UsageError
 from ckptdeck.core.notation import parse_age as parse_age
@@ -21,6 +20,7 @@ from ckptdeck.core.notation import write_age, write_fraction, write_rate
 from ckptdeck.core.policy_template import POLICY_TEMPLATE as POLICY_TEMPLATE
 from ckptdeck.core.safe_text import visible
 from ckptdeck.core.states import Role
+from ckptdeck.core.values import dataclass
 
 MINIMUM_AGE = 300.0
 """Seconds. The age guard can be raised, never lowered (invariant 2)."""

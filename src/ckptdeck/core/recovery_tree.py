@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-from dataclasses import dataclass
 
 from ckptdeck.core.announcement import finish_earlier
 from ckptdeck.core.checkpoint_set import CheckpointSet
@@ -27,6 +26,7 @@ from ckptdeck.core.sighting import Record, Volume
 from ckptdeck.core.staging import StagedTree, claim_tree
 from ckptdeck.core.states import Kind
 from ckptdeck.core.unit import Unit, unit_of_record
+from ckptdeck.core.values import dataclass
 from ckptdeck.core.volume import fsync_directory, volume_of
 
 

@@ -6,7 +6,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from statistics import median
 
@@ -14,6 +13,7 @@ from ckptdeck.core.amounts import counted
 from ckptdeck.core.safe_text import visible
 from ckptdeck.core.sighting import Sighting
 from ckptdeck.core.states import Kind
+from ckptdeck.core.values import dataclass
 
 _NUMBER = re.compile(r"\d+")
 _ENOUGH = 4

@@ -6,11 +6,12 @@ Only shapes; `survey.py` fills them.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ckptdeck.core.policy import Policy
 from ckptdeck.core.sighting import Checkpoint, Inventory, Warning
 from ckptdeck.core.states import NOT_THERE, Evidence, Role, State, Verdict
+from ckptdeck.core.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

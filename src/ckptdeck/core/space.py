@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import groupby, islice, pairwise
 from statistics import median
 
@@ -13,6 +12,7 @@ from ckptdeck.core.sides import Projection, Side, Step
 from ckptdeck.core.sighting import Checkpoint
 from ckptdeck.core.states import FlightState, State
 from ckptdeck.core.times import doubt_about
+from ckptdeck.core.values import dataclass
 
 _GOOD = frozenset({State.VERIFIED, State.SIZE_ONLY, State.STRUCTURE_OK})
 _RECENT_SIZES = 5

@@ -9,7 +9,6 @@ import errno
 import os
 import stat
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from operator import attrgetter
 
 import xxhash
@@ -18,6 +17,7 @@ from ckptdeck.core.filesystem import DirectoryEntry, FileSystem
 from ckptdeck.core.safe_text import visible
 from ckptdeck.core.sighting import Identity, Member, Record, RecordMember
 from ckptdeck.core.states import Kind, MemberKind
+from ckptdeck.core.values import dataclass
 
 DEEPEST = 64
 """Directories inside one another; what goes deeper is no checkpoint of a trainer."""

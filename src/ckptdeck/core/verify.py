@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-from dataclasses import dataclass
 from functools import partial
 
 from ckptdeck.core.amounts import counted
@@ -20,6 +19,7 @@ from ckptdeck.core.safe_text import visible
 from ckptdeck.core.sighting import Receipt, Record
 from ckptdeck.core.states import Role, State
 from ckptdeck.core.unit import OddThing, look_at, unit_of_record
+from ckptdeck.core.values import dataclass
 from ckptdeck.core.volume import volume_of
 
 _LOOKS = 3

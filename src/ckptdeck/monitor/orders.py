@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from ckptdeck.core.apply import error_of_refusal
 from ckptdeck.core.checkpoint_set import CheckpointSet
@@ -17,6 +16,7 @@ from ckptdeck.core.safe_text import visible
 from ckptdeck.core.sighting import Checkpoint
 from ckptdeck.core.states import FINDINGS, Role
 from ckptdeck.core.survey import Side, Survey
+from ckptdeck.core.values import dataclass
 from ckptdeck.monitor.command_line import action_line
 from ckptdeck.monitor.core_calls import CoreCalls
 from ckptdeck.monitor.job_runner import OnResult, Order

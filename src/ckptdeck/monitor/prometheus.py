@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 
 from ckptdeck.core.sides import Side, Step, Survey
 from ckptdeck.core.states import NOT_THERE, Condition, FlightState, Role, State
+from ckptdeck.core.values import dataclass
 
 _OfSide = Callable[[Side], float | None]
 _SHOWN = tuple(state for state in State if state not in (State.ABSENT, State.FOREIGN))

@@ -6,7 +6,6 @@ A full, read-only or silent disk loses samples and nothing else; several process
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 
 from ckptdeck.core.checkpoint_set import SPACE
 from ckptdeck.core.filesystem import opened, read_file
@@ -17,6 +16,7 @@ from ckptdeck.core.sides import Survey
 from ckptdeck.core.sighting import Inventory
 from ckptdeck.core.small_file import write_small_file
 from ckptdeck.core.states import Condition, Role
+from ckptdeck.core.values import dataclass
 
 _LIMIT = 8 << 20
 _SPARE = MOST // 5

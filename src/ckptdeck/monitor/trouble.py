@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import IntEnum
 
 from ckptdeck.core.amounts import counted, moment_text, size_text
@@ -13,6 +12,7 @@ from ckptdeck.core.sighting import Checkpoint, InFlight
 from ckptdeck.core.space import bytes_still_needed
 from ckptdeck.core.states import BAD, CANDIDATES, Condition, FlightState, Role, State, Verdict
 from ckptdeck.core.survey import Projection, Side, Step, Survey
+from ckptdeck.core.values import dataclass
 
 FEW_FIT = 2
 """Fewer free places than this on a side are trouble: the next save may be the one that fails."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from ckptdeck.core.errors import UsageError, describe_os_error
 from ckptdeck.core.safe_text import visible
+from ckptdeck.core.values import dataclass
 
 CONFIG_VARIABLE = "CKPTDECK_CONFIG"
 

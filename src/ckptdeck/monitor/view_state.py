@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
+
+from ckptdeck.core.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 
 from ckptdeck.core.states import Role
+from ckptdeck.core.values import dataclass
 
 
 class Happening(StrEnum):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from ckptdeck.core.amounts import counted, size_text
 from ckptdeck.core.guards import Guard, blocks_reading, in_flight, other_kind, side_not_usable, symlink
@@ -13,6 +12,7 @@ from ckptdeck.core.safe_text import shell_word
 from ckptdeck.core.sides import Step, Survey
 from ckptdeck.core.sighting import Checkpoint
 from ckptdeck.core.states import BAD, CANDIDATES, NOT_THERE, Role, State
+from ckptdeck.core.values import dataclass
 
 _NO_TWIN = frozenset({Guard.BAD, Guard.SYMLINK, Guard.FOREIGN, Guard.SUSPECT})
 """Why a twin is not recorded itself, that is no doubt about the other side's."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from ckptdeck.core.values import dataclass
 
 _SIMPLE = re.compile(r"[<>=|]?(?P<kind>[A-Za-z?])(?P<length>[0-9]{0,18})(?:\[.*\])?", re.ASCII | re.DOTALL)
 _BYTES_PER_CHARACTER = 4

@@ -7,13 +7,13 @@ where something lies are kept.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from ckptdeck.core.probes.lost_pages import zero_tail
 from ckptdeck.core.probes.pickle_bytes import PickleDamage, PickleEnds
 from ckptdeck.core.probes.pickle_walk import VALUE, GlobalName, PickleTooLong, PickleWalk
 from ckptdeck.core.probes.reading import MIB, Damage, Reader, TooLarge
 from ckptdeck.core.states import Structure
+from ckptdeck.core.values import dataclass
 
 _LARGEST = 16 * MIB
 """Some sixty thousand pieces, which take seconds to walk."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from ckptdeck.core.amounts import counted
 from ckptdeck.core.probes.crc32c import crc32c, masked
@@ -15,6 +14,7 @@ from ckptdeck.core.probes.reading import MIB, Damage, TooLarge
 from ckptdeck.core.probes.tensor_bundle import tensor_checksums
 from ckptdeck.core.probes.tree import Tree
 from ckptdeck.core.states import Structure
+from ckptdeck.core.values import dataclass
 
 _MOST_OF_TENSORS = 64 * MIB
 """In all; CRC-32C takes a second for every 20 MB here."""

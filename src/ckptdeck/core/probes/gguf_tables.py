@@ -6,10 +6,10 @@ Arrays of numbers are stepped over; arrays of texts, a vocabulary and its merges
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
 
 from ckptdeck.core.probes.reading import MIB, Damage, Reader, TooLarge
 from ckptdeck.core.states import Structure
+from ckptdeck.core.values import dataclass
 
 _WINDOW = 64 * 1024
 _MOST_STEPS = 4_000_000

@@ -9,7 +9,6 @@ page boundary where the file's tables let nothing begin.
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
 
 from ckptdeck.core.amounts import counted
 from ckptdeck.core.probes.hdf5_groups import WIDTH, check_groups
@@ -18,6 +17,7 @@ from ckptdeck.core.probes.lost_pages import WIDEST_VALUE, holes, zero_tail
 from ckptdeck.core.probes.reading import MIB, PAGE, Damage, Reader, is_zero, zeros_at_end
 from ckptdeck.core.sighting import StructureFinding
 from ckptdeck.core.states import Structure
+from ckptdeck.core.values import dataclass
 
 FORMAT = "hdf5"
 EXTENSIONS = (".h5", ".hdf5")

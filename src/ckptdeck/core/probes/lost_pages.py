@@ -11,9 +11,9 @@ from __future__ import annotations
 import errno
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from ckptdeck.core.probes.reading import PAGE, Reader, is_zero, zeros_at_end
+from ckptdeck.core.values import dataclass
 
 WIDEST_VALUE = 8
 """Bytes of the widest common value: as many zeros may stand before a boundary by right."""

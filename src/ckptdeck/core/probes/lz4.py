@@ -6,11 +6,10 @@ the content stays unproven.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ckptdeck.core.probes.compressed import LATE_MESSAGE
 from ckptdeck.core.probes.reading import Damage, Reader
 from ckptdeck.core.states import Structure
+from ckptdeck.core.values import dataclass
 
 MAGIC = b"\x04\x22\x4d\x18"
 

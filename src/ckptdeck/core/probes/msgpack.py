@@ -7,13 +7,13 @@ magic, so a file that does not bear its name is held to it only after a whole ar
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from ckptdeck.core.probes.array_types import count_values
 from ckptdeck.core.probes.lost_pages import Span, find_in, find_lost_pages
 from ckptdeck.core.probes.reading import PAGE, Damage, Reader, TooLarge, is_zero
 from ckptdeck.core.sighting import StructureFinding
 from ckptdeck.core.states import Structure
+from ckptdeck.core.values import dataclass
 
 FORMAT = "flax-msgpack"
 EXTENSION = ".msgpack"

@@ -5,8 +5,6 @@ Proves the exact size. Blind to values.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ckptdeck.core.probes.array_types import ArrayType, count_values, read_type
 from ckptdeck.core.probes.literal import NotALiteral, read_literal
 from ckptdeck.core.probes.lost_pages import Span, find_lost_pages
@@ -15,6 +13,7 @@ from ckptdeck.core.probes.pickle_walk import PickleTooLong, PickleWalk
 from ckptdeck.core.probes.reading import MIB, Damage, Reader, TooLarge, is_zero
 from ckptdeck.core.sighting import StructureFinding
 from ckptdeck.core.states import Structure
+from ckptdeck.core.values import dataclass
 
 FORMAT = "npy"
 MAGIC = b"\x93NUMPY"

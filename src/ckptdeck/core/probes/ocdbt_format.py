@@ -6,12 +6,11 @@ google.github.io/tensorstore/kvstore/ocdbt.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ckptdeck.core.probes.crc32c import crc32c
 from ckptdeck.core.probes.cursor import Cursor, Misread
 from ckptdeck.core.probes.reading import MIB, TooLarge
 from ckptdeck.core.probes.zstd_content import decompress
+from ckptdeck.core.values import dataclass
 
 MANIFEST = bytes.fromhex("0cdb3a2a")
 KEYS = bytes.fromhex("0cdb20de")

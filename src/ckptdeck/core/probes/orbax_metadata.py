@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from ckptdeck.core.probes.reading import Damage
 from ckptdeck.core.probes.tree import Tree
 from ckptdeck.core.states import Structure
+from ckptdeck.core.values import dataclass
 
 STEP, ITEM = "_CHECKPOINT_METADATA", "_METADATA"
 

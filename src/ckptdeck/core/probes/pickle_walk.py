@@ -7,10 +7,10 @@ other value is one placeholder. A pickle that cannot be walked to its STOP is da
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from ckptdeck.core.probes.pickle_bytes import Fetch, PickleBytes, PickleDamage
 from ckptdeck.core.progress import UNHURRIED, Effort
+from ckptdeck.core.values import dataclass
 
 MOST_STEPS = 6_000_000
 _LONGEST_TEXT = 512

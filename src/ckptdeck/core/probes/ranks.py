@@ -7,9 +7,9 @@ several nodes writes to holds a block of ranks of that node, which is no gap.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
 
 from ckptdeck.core.probes.tree import some
+from ckptdeck.core.values import dataclass
 
 _HIGHEST_RANK = 1_000_000
 """What is numbered higher is numbered by something else, such as a date."""

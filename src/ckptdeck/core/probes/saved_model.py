@@ -6,8 +6,6 @@ texts and constants is not seen.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ckptdeck.core.amounts import counted
 from ckptdeck.core.probes.cursor import Cursor, Ended, Misread
 from ckptdeck.core.probes.damages import Damages
@@ -16,6 +14,7 @@ from ckptdeck.core.probes.protobuf import BYTES, Field, read_head
 from ckptdeck.core.probes.reading import MIB, Damage, Reader
 from ckptdeck.core.probes.tree import KindFinding, Tree
 from ckptdeck.core.states import Structure
+from ckptdeck.core.values import dataclass
 
 FORMAT = "savedmodel"
 

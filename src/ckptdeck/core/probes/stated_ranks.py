@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from dataclasses import dataclass
 
 from ckptdeck.core.amounts import counted
 from ckptdeck.core.probes.damages import Damages
@@ -12,6 +11,7 @@ from ckptdeck.core.probes.ranks import find_gap
 from ckptdeck.core.probes.reading import Damage
 from ckptdeck.core.probes.tree import KindFinding, Tree, below, some
 from ckptdeck.core.states import Structure
+from ckptdeck.core.values import dataclass
 
 FORMAT = "ranks"
 

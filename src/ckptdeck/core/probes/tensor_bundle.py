@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from ckptdeck.core.probes.crc32c import crc32c, masked
 from ckptdeck.core.probes.cursor import Cursor, Misread
@@ -17,6 +16,7 @@ from ckptdeck.core.probes.reading import Damage, Reader
 from ckptdeck.core.probes.sstable import looks_like_table, read_table
 from ckptdeck.core.probes.tree import Tree
 from ckptdeck.core.states import Structure
+from ckptdeck.core.values import dataclass
 
 INDEX = ".index"
 DATA_NAME = re.compile(r"(?P<prefix>.+)\.data-(?P<shard>[0-9]{5})-of-(?P<count>[0-9]{5})", re.ASCII | re.DOTALL)

@@ -6,8 +6,6 @@ there is no checksum.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ckptdeck.core.probes.lost_pages import Span, find_in, find_lost_pages
 from ckptdeck.core.probes.pickle_bytes import PickleDamage, PickleEnds
 from ckptdeck.core.probes.pickle_walk import VALUE, GlobalName, PickleTooLong, PickleWalk
@@ -15,6 +13,7 @@ from ckptdeck.core.probes.reading import Damage, Reader, TooLarge, is_zero
 from ckptdeck.core.probes.torch_storages import BYTES_PER_VALUE
 from ckptdeck.core.sighting import StructureFinding
 from ckptdeck.core.states import Structure
+from ckptdeck.core.values import dataclass
 
 FORMAT = "torch-legacy"
 MAGIC = bytes.fromhex("80028a0a6cfc9c46f9206aa850192e")

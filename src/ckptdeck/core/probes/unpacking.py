@@ -10,13 +10,13 @@ import bz2
 import lzma
 import zlib
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Protocol
 
 from ckptdeck.core.probes.compressed import LATE_MESSAGE
 from ckptdeck.core.probes.long_reading import LongReader
 from ckptdeck.core.probes.reading import MIB, Damage
 from ckptdeck.core.states import Structure
+from ckptdeck.core.values import dataclass
 
 _MOST_MEMORY = 256 * MIB
 """For the window of an LZMA stream; `xz -9` needs 65 MiB."""

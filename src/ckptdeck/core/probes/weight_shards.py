@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from ckptdeck.core.amounts import counted
 from ckptdeck.core.probes.damages import Damages
@@ -19,6 +18,7 @@ from ckptdeck.core.probes.reading import Damage, TooLarge
 from ckptdeck.core.probes.safetensors import EXTENSION, all_tensors
 from ckptdeck.core.probes.tree import KindFinding, Tree, below, some
 from ckptdeck.core.states import Structure
+from ckptdeck.core.values import dataclass
 
 FORMAT = "sharded-weights"
 

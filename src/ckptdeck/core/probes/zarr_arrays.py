@@ -7,11 +7,11 @@ import json
 import math
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
 from ckptdeck.core.probes.cursor import Misread
+from ckptdeck.core.values import dataclass
 
 DESCRIPTIONS = (".zarray", "zarr.json")
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import struct
 import zlib
-from dataclasses import dataclass
 
 from ckptdeck.core.probes.reading import MIB, Damage, Reader, TooLarge, is_zero
 from ckptdeck.core.states import Structure
+from ckptdeck.core.values import dataclass
 
 LOCAL_MAGIC = b"PK\x03\x04"
 EMPTY_MAGIC = b"PK\x05\x06"

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from dataclasses import dataclass
 
 from ckptdeck.core.probes.lost_pages import Span, find_lost_pages
 from ckptdeck.core.probes.reading import Damage, Reader
 from ckptdeck.core.probes.zip_directory import Directory, data_offset
 from ckptdeck.core.states import Structure
+from ckptdeck.core.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)
