@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from dataclasses import replace
 from typing import Any
 
 from ckptdeck.core.errors import CkptdeckError
 from ckptdeck.core.plans.plan import Act, Plan, PlanItem
 from ckptdeck.core.states import Role
-from ckptdeck.monitor.snapshot import Snapshot
+from ckptdeck.monitor.snapshot import Answer, Snapshot
 
 
 class FakeEngine:
-    """`plans` answers `plan`; an action without one gets a plan that copies every name to the mirror."""
+    """`plans` answers `plan`; an action without one gets a plan that copies every name to the mirror.
+
+    Questions are answered at once, unless `thinking`: then when `answer` is called.
+    """
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
@@ -24,6 +28,8 @@ class FakeEngine:
         self.asked: list[tuple[Any, ...]] = []
         self.submitted: list[Plan] = []
         self.confirmed: list[int | None] = []
+        self.thinking = False
+        self._unanswered: list[Callable[[], None]] = []
 
     def set(self, **changes: Any) -> None:
         """Shows another snapshot: the same one with `changes`, one version later."""
@@ -47,6 +53,27 @@ class FakeEngine:
         if self.refusal is not None:
             raise self.refusal
         return self.plans.get(action) or plan_of(action, *names)
+
+    def ask(self, subject: str, question: Callable[[], Answer]) -> Future[Answer]:
+        future: Future[Answer] = Future()
+
+        def answer() -> None:
+            if future.set_running_or_notify_cancel():
+                try:
+                    future.set_result(question())
+                except CkptdeckError as error:
+                    future.set_exception(error)
+
+        self._unanswered.append(answer)
+        if not self.thinking:
+            self.answer()
+        return future
+
+    def answer(self) -> None:
+        """Answers whatever was asked so far."""
+        waiting, self._unanswered = self._unanswered, []
+        for answer in waiting:
+            answer()
 
     def submit(self, plan: Plan, confirmed_count: int | None = None) -> int:
         self.submitted.append(plan)

@@ -1,8 +1,8 @@
 """The console's engine: looks at both sides, composes what they show into one picture, runs jobs, keeps the log.
 
-Threads: one looking thread per side, one that composes, one per running job, one per watch. What they learn meets in
-one immutable snapshot that is replaced under a lock held for moments; nothing is called while it is held, and
-`snapshot` only reads a reference.
+Threads: one looking thread per side, one that composes, one per running job, one per watch, one that thinks plans over.
+What they learn meets in one immutable snapshot that is replaced under a lock held for moments; nothing is called while
+it is held, and `snapshot` only reads a reference.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from dataclasses import replace
 
 from ckptdeck.core.errors import Refused, UsageError
@@ -21,13 +22,14 @@ from ckptdeck.core.sighting import Checkpoint
 from ckptdeck.core.survey import Side, Survey
 from ckptdeck.monitor.activity import ActivityLog
 from ckptdeck.monitor.core_calls import CoreCalls, core_calls
+from ckptdeck.monitor.desk import Desk
 from ckptdeck.monitor.io_priority import lower_io_priority
 from ckptdeck.monitor.job_runner import JobRunner
 from ckptdeck.monitor.job_words import item_line, plan_line
 from ckptdeck.monitor.looking import DEFAULT_TIMING, Timing, Wait, wait_for
 from ckptdeck.monitor.orders import Workshop, plan_order, verify_order, verify_orders
 from ckptdeck.monitor.resume_check import ResumeCheck
-from ckptdeck.monitor.snapshot import Job, JobState, Snapshot
+from ckptdeck.monitor.snapshot import Answer, Job, JobState, Snapshot
 from ckptdeck.monitor.space_samples import SampleKeeper
 from ckptdeck.monitor.surveyor import Outlook, Surveyor, Ways
 from ckptdeck.monitor.trouble import find_trouble
@@ -62,6 +64,7 @@ class LiveEngine:
         self._core = core_calls() if core is None else core
         self._lock = threading.Lock()
         self._log = ActivityLog(host)
+        self._desk = Desk()
         self._runner = JobRunner(
             host.clock,
             lambda jobs: self._publish(jobs=jobs),
@@ -94,6 +97,7 @@ class LiveEngine:
     def stop(self, timeout: float) -> bool:
         """Ends looking and watching, asks every job to stop and waits at most `timeout` s for them; True when all
         have. Also when it is False the process can end at once: no thread of the engine keeps it (job_runner.py)."""
+        self._desk.close()
         self._runner.stop(0)  # they are asked first, and come back while the watches end
         self._surveyor.stop(min(timeout, 1.0))
         return self._runner.stop(timeout)
@@ -110,6 +114,9 @@ class LiveEngine:
         if planner is None:
             raise UsageError(f"There is no action {action}", next_step=f"Known: {', '.join(self._core.planners)}")
         return planner(self._newest_survey(), names, options)
+
+    def ask(self, subject: str, question: Callable[[], Answer]) -> Future[Answer]:
+        return self._desk.ask(subject, question)
 
     def submit(self, plan: Plan, confirmed_count: int | None = None) -> int:
         """Queues the plan; the job's id. Raises Refused for a plan that is refused or changes nothing."""

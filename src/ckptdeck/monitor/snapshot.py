@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from ckptdeck.core.plans.plan import ItemResult, Plan
 from ckptdeck.core.progress import Progress
 from ckptdeck.core.samples import Sample
 from ckptdeck.core.states import Role
 from ckptdeck.core.survey import Survey
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+
+Answer = TypeVar("Answer")
 
 
 class JobState(StrEnum):
@@ -124,7 +129,12 @@ class Engine(Protocol):
         """Looks again now."""
 
     def plan(self, action: str, names: Sequence[str] = (), **options: str) -> Plan:
-        """Computes a plan over the newest survey (pure). Raises CkptdeckError with the reason when there is none."""
+        """Computes a plan over the newest survey (pure). Raises CkptdeckError with the reason when there is none.
+
+        Of 10,000 checkpoints it takes about a second: a loop that paints has it asked with `ask`."""
+
+    def ask(self, subject: str, question: Callable[[], Answer]) -> Future[Answer]:
+        """Has a pure question answered in a thread of the engine; of each subject the newest one (desk.py)."""
 
     def submit(self, plan: Plan, confirmed_count: int | None = None) -> int:
         """Queues the plan; the job's id. A plan with a count is only carried out with that number confirmed."""

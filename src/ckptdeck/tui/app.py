@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Mapping
 from typing import ClassVar, Literal
 
 from textual import work
 from textual.app import App, SuspendNotSupported
+from textual.binding import Binding
 from textual.screen import Screen
 from textual.widgets import Input
 
@@ -18,6 +18,7 @@ from ckptdeck.monitor.view_state import ViewState
 from ckptdeck.tui import lifecycle, messages, themes
 from ckptdeck.tui.actions import BY_ID, Action, Place, hidden, refused
 from ckptdeck.tui.bindings import bindings_for
+from ckptdeck.tui.drafting import Draft, Drafting, Wish
 from ckptdeck.tui.palette import RegistryCommands
 from ckptdeck.tui.screens.help import HelpScreen
 from ckptdeck.tui.screens.in_flight import InFlightScreen
@@ -45,12 +46,19 @@ _SCREENS: dict[Place, type[LiveScreen]] = {
 }
 
 
+_SOON = 0.15
+"""Seconds after which a plan that is still being made is worth a word."""
+
+
 class ConsoleApp(App[None]):
     """Everything that touches files happens in the engine; this only shows and asks."""
 
     TITLE = "ckptdeck"
     CSS_PATH: ClassVar = ["styles/ink.tcss", "styles/screens.tcss", "styles/modals.tcss"]
-    BINDINGS = bindings_for(Place.EVERYWHERE)
+    BINDINGS: ClassVar = [
+        *bindings_for(Place.EVERYWHERE),
+        Binding("escape", "give_up", show=False, priority=True, id="plan.give_up"),
+    ]
     COMMANDS: ClassVar = {RegistryCommands}
 
     def __init__(self, engine: Engine, settings: ConsoleSettings, view_state: ViewState) -> None:
@@ -62,7 +70,7 @@ class ConsoleApp(App[None]):
         self._second = 0
         self._trouble = TroubleWatch()
         self._interruption = InterruptionWatch()
-        self._asking = False
+        self._drafting = Drafting(engine)
         self._ending = False
         self.lock = Lock.READ_ONLY if settings.read_only else Lock.LOCKED if settings.start_locked else Lock.UNLOCKED
         for theme in themes.THEMES:
@@ -76,12 +84,17 @@ class ConsoleApp(App[None]):
 
     @property
     def view(self) -> View:
-        return look(self._snapshot, self._settings.clock(), self._settings.zone, self.lock)
+        wish = self._drafting.wish
+        planning = "" if wish is None else wish.label
+        return look(self._snapshot, self._settings.clock(), self._settings.zone, self.lock, planning)
 
     def get_default_screen(self) -> Screen[None]:
-        overview = Overview(self._order)
-        overview.show(self.view)
-        return overview
+        return self._furnished(Overview(self._order))
+
+    def _furnished(self, screen: LiveScreen) -> LiveScreen:
+        screen.ask = self._engine.ask
+        screen.show(self.view)
+        return screen
 
     def on_mount(self) -> None:
         self.set_class(self._settings.ascii, "-ascii")
@@ -128,32 +141,44 @@ class ConsoleApp(App[None]):
     # Acting
 
     def on_plan_wanted(self, event: messages.PlanWanted) -> None:
-        reason = refused(BY_ID[event.action], self.lock)
+        action = BY_ID[event.action]
+        reason = refused(action, self.lock)
         if reason:
             self.say(reason, warning=True)
-        elif not self._asking:
-            self._asking = True
-            self._review(BY_ID[event.action], event.names, event.options)
+            return
+        survey = self._snapshot.survey
+        planner = "start" if action.id == "adopt" and survey is not None and bare(survey) else action.plan
+        wish = Wish(planner, action.label, event.names, event.options)
+        if wish != self._drafting.wish and not isinstance(self.screen, PlanReview):
+            self._review(action, wish)
 
     @work(group="review", exit_on_error=True)
-    async def _review(self, action: Action, names: tuple[str, ...], options: Mapping[str, str]) -> None:
-        """Plan, review, confirm, submit."""
-        survey = self._snapshot.survey
-        wanted = "start" if action.id == "adopt" and survey is not None and bare(survey) else action.plan
+    async def _review(self, action: Action, wish: Wish) -> None:
+        """Plan, review, confirm, submit. The plan is dropped when the operator went on to something else meanwhile."""
+        self.set_timer(_SOON, self._paint)
         try:
-            plan = self._engine.plan(wanted, names, **options)
-            review = PlanReview(plan, self._engine.command_line(plan), survey, self._settings.monotonic)
-            self.clear_notifications()  # said about the screen below; they would lie over the choices
-            if await self.push_screen_wait(review) is Decision.CONFIRMED:
-                self._engine.submit(plan, plan.count)  # the review lets nobody confirm who has not typed it
+            draft = await self._drafting.draft(wish)
+            if draft is not None and self._reviewable and await self._confirmed(draft):
+                self._engine.submit(draft.plan, draft.plan.count)  # nobody confirms who has not typed it
                 if action.opens_lock:
                     self.lock = Lock.UNLOCKED
                 self._overview.let_go()
         except CkptdeckError as error:
             self.say(str(error), warning=True)
-        finally:
-            self._asking = False
         self.refresh_view()
+
+    @property
+    def _reviewable(self) -> bool:
+        """Nobody types, and no question is open, that a review would lie over."""
+        return isinstance(self.screen, LiveScreen) and not isinstance(self.focused, Input)
+
+    async def _confirmed(self, draft: Draft) -> bool:
+        self.clear_notifications()  # said about the screen below; they would lie over the choices
+        return await self.push_screen_wait(PlanReview(draft, self._settings.monotonic)) is Decision.CONFIRMED
+
+    def action_give_up(self) -> None:
+        self._drafting.give_up()
+        self._paint()
 
     def on_verify_wanted(self, event: messages.VerifyWanted) -> None:
         try:
@@ -190,6 +215,7 @@ class ConsoleApp(App[None]):
         return overview
 
     def on_go_to(self, event: messages.GoTo) -> None:
+        self._drafting.give_up()
         self._show_at(event.place)
 
     def _show_at(self, place: Place) -> None:
@@ -198,9 +224,7 @@ class ConsoleApp(App[None]):
         if place is Place.RECOVERY:
             self._interruption.told()
         if place in _SCREENS:
-            screen = _SCREENS[place]()
-            screen.show(self.view)
-            self.push_screen(screen)
+            self.push_screen(self._furnished(_SCREENS[place]()))
         else:
             self._paint()
 
@@ -228,6 +252,8 @@ class ConsoleApp(App[None]):
             self.theme = themes.after(self.theme)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        if action == "give_up":
+            return self._drafting.wish is not None
         known = BY_ID.get(action)
         return known is None or not hidden(known, self.lock)
 

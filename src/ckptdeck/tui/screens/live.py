@@ -6,8 +6,10 @@ from textual.screen import Screen
 
 from ckptdeck.tui.actions import BY_ID, Place, hidden
 from ckptdeck.tui.messages import GoTo
+from ckptdeck.tui.thought import Ask, answer_at_once
 from ckptdeck.tui.view_model.heading import header_line
-from ckptdeck.tui.view_model.keys import footer_line
+from ckptdeck.tui.view_model.keys import footer_line, planning_line
+from ckptdeck.tui.view_model.line import Line
 from ckptdeck.tui.view_model.view import Lock, View
 from ckptdeck.tui.widgets.line_view import LineView
 
@@ -22,6 +24,8 @@ class LiveScreen(Screen[None]):
     def __init__(self) -> None:
         super().__init__()
         self._view: View | None = None
+        self.ask: Ask = answer_at_once
+        """Where what takes long is thought over."""
 
     def show(self, view: View) -> None:
         """Takes the newest view; paints when the screen is mounted."""
@@ -36,8 +40,13 @@ class LiveScreen(Screen[None]):
     def _paint_all(self, view: View) -> None:
         name = "" if self.PLACE is Place.OVERVIEW else self.PLACE.value.lower()
         self.query_one("#header", LineView).show(lambda width: (header_line(view, width, name),))
-        self.query_one("#footer", LineView).show(lambda width: (footer_line(self.PLACE, view.lock, width),))
+        self.query_one("#footer", LineView).show(lambda width: (self._footer(view, width),))
         self.paint(view)
+
+    def _footer(self, view: View, width: int) -> Line:
+        if view.planning:
+            return planning_line(view.planning, width)
+        return footer_line(self.PLACE, view.lock, width)
 
     def paint(self, view: View) -> None:
         """Says everything between header and footer anew."""

@@ -15,8 +15,7 @@ from textual.binding import Binding
 from textual.containers import Horizontal, Vertical
 from textual.widgets import Button
 
-from ckptdeck.core.plans.plan import Plan
-from ckptdeck.core.survey import Survey
+from ckptdeck.tui.drafting import Draft
 from ckptdeck.tui.messages import CopyWanted
 from ckptdeck.tui.screens.modal import Deafness, ScrollingModal
 from ckptdeck.tui.view_model.demand import demand_line, demand_of
@@ -40,11 +39,13 @@ class PlanReview(ScrollingModal[Decision]):
         Binding("backspace,delete", "untype", show=False, id="review.untype"),
     ]
 
-    def __init__(self, plan: Plan, command: str, survey: Survey | None, monotonic: Callable[[], float]) -> None:
+    def __init__(self, draft: Draft, monotonic: Callable[[], float]) -> None:
         super().__init__()
+        plan = draft.plan
         self._plan = plan
-        self._command = command
-        self._survey = survey
+        self._digest = draft.digest
+        self._command = draft.command
+        self._survey = draft.survey
         self._monotonic = monotonic
         self._deafness = Deafness(monotonic)
         self._demand = demand_of(plan)
@@ -75,7 +76,7 @@ class PlanReview(ScrollingModal[Decision]):
         self._deafness = Deafness(self._monotonic)
         self.set_class(self._demand is not None, "-typed")
         plan = self._plan
-        self.query_one("#title", LineView).show(lambda width: (title_line(plan, width),))
+        self.query_one("#title", LineView).show(lambda width: (title_line(plan, self._digest, width),))
         self.query_one("#summary", LineView).show(lambda width: wrap(summary_line(plan, self._survey), width))
         self.query_one("#command", LineView).show(
             lambda width: wrap(line(Piece(self._command, Ink.STRONG)), width, indent="  ", limit=3)

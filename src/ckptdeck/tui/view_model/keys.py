@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from ckptdeck.tui.actions import Action, Place, offered, refused
 from ckptdeck.tui.view_model.glyphs import FLIGHTS, STATES
-from ckptdeck.tui.view_model.line import BLANK, Ink, Line, Piece, fit, line, pad, width_of, wrap
+from ckptdeck.tui.view_model.line import BLANK, Ink, Line, Piece, fit, line, pad, spread, width_of, wrap
 from ckptdeck.tui.view_model.view import Lock
 
 
@@ -20,6 +20,12 @@ def footer_line(place: Place, lock: Lock, width: int) -> Line:
         if width_of(pieces) <= width:
             return fit(pieces, width)
     return BLANK
+
+
+def planning_line(label: str, width: int) -> Line:
+    """In place of the footer while a plan is being made."""
+    keys = line(Piece(" esc ", Ink.KEY, "app.give_up"), Piece("Give up ", Ink.PLAIN, "app.give_up"))
+    return spread(line(Piece(f" planning {label} …", Ink.BUSY)), keys, width)
 
 
 def _ends_last(actions: Iterable[Action]) -> list[Action]:

@@ -20,6 +20,7 @@ TITLES = {
     "mirror": "Mirror",
     "repair": "Repair the bad side from the whole one",
     "recover": "Recover after an interruption",
+    "mend": "Recover: finish what was cut short, then repair and copy",
     "restore": "Restore from the mirror",
     "prune": "Prune: delete what the retention does not keep",
     "quarantine": "Quarantine: set bad copies aside",
@@ -64,9 +65,9 @@ def title_of(plan: Plan) -> str:
     return TITLES.get(plan.action, plan.action.capitalize())
 
 
-def title_line(plan: Plan, width: int) -> Line:
+def title_line(plan: Plan, digest: str, width: int) -> Line:
     """The kind of plan, and the fingerprint of exactly what it would do."""
-    return spread(line(Piece(title_of(plan), Ink.STRONG)), line(Piece(f"plan {plan.digest}", Ink.MUTED)), width)
+    return spread(line(Piece(title_of(plan), Ink.STRONG)), line(Piece(f"plan {digest}", Ink.MUTED)), width)
 
 
 def choices_line(can_run: bool, below: int, width: int, *, armed: bool = True) -> Line:

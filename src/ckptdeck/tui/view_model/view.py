@@ -31,6 +31,8 @@ class View:
     lock: Lock
     busy: Mapping[tuple[str, str], Job] = field(default_factory=dict)
     """(checkpoint name, side) → the job that works on it at this moment."""
+    planning: str = ""
+    """The action whose plan is being thought over at this moment."""
 
     @property
     def survey(self) -> Survey | None:
@@ -43,14 +45,14 @@ class View:
         return tuple(sorted(unfinished, key=lambda job: (job.state is JobState.QUEUED, job.id)))
 
 
-def look(snapshot: Snapshot, now: float, zone: tzinfo | None, lock: Lock) -> View:
+def look(snapshot: Snapshot, now: float, zone: tzinfo | None, lock: Lock, planning: str = "") -> View:
     """The view of a snapshot at `now`."""
     busy = {
         (job.progress.name, job.progress.side): job
         for job in snapshot.jobs
         if job.progress is not None and job.state in (JobState.RUNNING, JobState.PAUSED, JobState.CANCELLING)
     }
-    return View(snapshot, now, zone, lock, busy)
+    return View(snapshot, now, zone, lock, busy, planning)
 
 
 def bare(survey: Survey) -> bool:
