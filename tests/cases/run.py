@@ -39,7 +39,7 @@ class Disk(FileSystem):
     def fsync(self, fd: int) -> None:
         os.fstat(fd)
 
-    def resident_pages(self, fd: int, size: int) -> int:
+    def resident_pages(self, fd: int, size: int, offset: int = 0) -> int:
         return 0
 
 

@@ -249,7 +249,7 @@ def test_b32_the_whole_file_leaves_the_cache_and_its_pages_are_counted_before_it
             self._ask("evict", fd, offset, length)
             super().evict(fd, offset, length)
 
-        def resident_pages(self, fd: int, size: int) -> int:
+        def resident_pages(self, fd: int, size: int, offset: int = 0) -> int:
             self._ask("count", fd, size)
             return 3
 

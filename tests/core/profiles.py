@@ -292,7 +292,7 @@ class PlayedFileSystem(FileSystem):
     def open_for_writing_elsewhere(self, fd: int) -> bool | None:
         return super().open_for_writing_elsewhere(fd) if self.profile.local else None
 
-    def resident_pages(self, fd: int, size: int) -> int:
+    def resident_pages(self, fd: int, size: int, offset: int = 0) -> int:
         return 0  # nothing was made durable below, so the kernel keeps pages that it would have dropped
 
     # --- names

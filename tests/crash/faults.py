@@ -253,8 +253,10 @@ class FaultyFileSystem(FileSystem):
     def next_hole(self, fd: int, offset: int) -> int:
         return self._perform("next_hole", (self._path(fd),), fd, lambda: self._real.next_hole(fd, offset))
 
-    def resident_pages(self, fd: int, size: int) -> int:
-        return self._perform("resident_pages", (self._path(fd),), fd, lambda: self._real.resident_pages(fd, size))
+    def resident_pages(self, fd: int, size: int, offset: int = 0) -> int:
+        return self._perform(
+            "resident_pages", (self._path(fd),), fd, lambda: self._real.resident_pages(fd, size, offset)
+        )
 
     # --- names
 

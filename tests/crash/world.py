@@ -79,8 +79,8 @@ class WorldFileSystem(FaultyFileSystem):
         table = super().mount_table().replace(" - tmpfs ", " - ext4 ")
         return "\n".join(f"{self._mount}{line}" for line in table.splitlines())
 
-    def resident_pages(self, fd: int, size: int) -> int:
-        super().resident_pages(fd, size)
+    def resident_pages(self, fd: int, size: int, offset: int = 0) -> int:
+        super().resident_pages(fd, size, offset)
         return 1 if self._cached else 0
 
 

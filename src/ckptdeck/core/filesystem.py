@@ -35,6 +35,7 @@ _libc.mincore.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p]
 
 _AT_FDCWD = -100
 _RENAME_NOREPLACE, _RENAME_EXCHANGE = 1, 2
+_LOWEST_BIT = bytes(value & 1 for value in range(256))
 _RESIDENCY_WINDOW = 1 << 30  # mapped at once while counting resident pages; nothing in it is ever touched
 
 
@@ -129,12 +130,14 @@ class FileSystem:
         """The first byte at or after `offset` that lies in a hole; the end of the file counts as one."""
         return os.lseek(fd, offset, os.SEEK_HOLE)
 
-    def resident_pages(self, fd: int, size: int) -> int:
-        """How many pages of the file are in the page cache (mincore). Raises OSError when it cannot be told."""
+    def resident_pages(self, fd: int, size: int, offset: int = 0) -> int:
+        """How many pages of `size` bytes from `offset` (a multiple of a page) are in the page cache (mincore).
+
+        Raises OSError when it cannot be told.
+        """
         resident = 0
-        for offset in range(0, size, _RESIDENCY_WINDOW):
-            length = min(_RESIDENCY_WINDOW, size - offset)
-            resident += _resident_in(fd, offset, length)
+        for start in range(offset, offset + size, _RESIDENCY_WINDOW):
+            resident += _resident_in(fd, start, min(_RESIDENCY_WINDOW, offset + size - start))
         return resident
 
     def lock_table(self) -> str:
@@ -295,6 +298,6 @@ def _resident_in(fd: int, offset: int, length: int) -> int:
         if _libc.mincore(address, length, vector) != 0:
             code = ctypes.get_errno()
             raise OSError(code, os.strerror(code))
-        return sum(map((1).__and__, bytes(vector)))
+        return bytes(vector).translate(_LOWEST_BIT).count(1)
     finally:
         _libc.munmap(address, length)

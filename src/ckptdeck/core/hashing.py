@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import stat
 from dataclasses import dataclass
@@ -12,16 +11,14 @@ import xxhash
 from ckptdeck.core.errors import SourceChanged
 from ckptdeck.core.filesystem import FileSystem, opened
 from ckptdeck.core.host import Host
+from ckptdeck.core.page_cache import ReadTrail, evidence_now
 from ckptdeck.core.progress import Effort, Pacer, Progress
 from ckptdeck.core.safe_text import visible
 from ckptdeck.core.sighting import Identity, Member, RecordMember, Volume
 from ckptdeck.core.states import Evidence, Kind, MemberKind
+from ckptdeck.core.turns import each_block
 from ckptdeck.core.unit import OddThing, Unit, directories_of, look_at, record_of_link, unit_digest
 from ckptdeck.core.volume import fsync_directory, in_memory, sync_data
-
-CHUNK = 1 << 20
-"""Bytes read at a time: larger ones fall out of the processor's cache and are slower (performance.md 1.1)."""
-DROP_WINDOW = 8 * CHUNK
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,48 +59,35 @@ def digest_descriptor(
     shorter, Cancelled, or the OSError of a read.
     """
     digest = xxhash.xxh3_128()
-    buffer = memoryview(bytearray(CHUNK))
     pacer = Pacer(host.clock, effort.bytes_per_second)
-    done = dropped = 0
+    trail = ReadTrail(host.fs, fd) if drop else None
     share = share or Share(0, size)
-    while done < size:
+    done = 0
+
+    def read(buffer: memoryview, offset: int) -> int:
+        return host.fs.read_into(fd, buffer, offset)
+
+    def handle(block: memoryview) -> None:
+        nonlocal done
         effort.check()
-        count = host.fs.read_into(fd, buffer[: min(CHUNK, size - done)], done)
-        if count == 0:
-            raise SourceChanged(
-                f"{visible(name)} on {side} became shorter while it was read: {done} of {size} bytes",
-                next_step="It is looked at again once it holds still",
-            )
-        digest.update(buffer[:count])
-        done += count
-        if drop and done - dropped >= DROP_WINDOW:
-            drop_pages(host.fs, fd, dropped, done - dropped)
-            dropped = done
+        digest.update(block)
+        done += len(block)
+        if trail is not None:
+            trail.follow(done)
         effort.report(Progress(phase, name, side, share.before + done, share.total))
-        pacer.spend(count)
-    if drop:
-        drop_pages(host.fs, fd)
+        pacer.spend(len(block))
+
+    # A pair helps with what lies in memory. What is dropped behind the cursor comes from a device, which it would
+    # only ask out of order.
+    each_block(read, handle, 0, size, pair=host.pairs and not drop)
+    if done < size:
+        raise SourceChanged(
+            f"{visible(name)} on {side} became shorter while it was read: {done} of {size} bytes",
+            next_step="It is looked at again once it holds still",
+        )
+    if trail is not None:
+        trail.finish()
     return digest.hexdigest()
-
-
-def drop_pages(fs: FileSystem, fd: int, offset: int = 0, length: int = 0) -> None:
-    """Gives cached pages back (length 0: all). Where the file system cannot, that costs cache, never the work (R7)."""
-    with contextlib.suppress(OSError):
-        fs.evict(fd, offset, length)
-
-
-def evidence_now(fs: FileSystem, fd: int, size: int, volume: Volume) -> Evidence:
-    """Drops the file's clean pages and tells what a read that starts now will prove (R7)."""
-    if in_memory(volume):
-        return Evidence.DEVICE
-    try:
-        fs.evict(fd)
-        resident = fs.resident_pages(fd, size) if size else 0
-    except OSError:
-        return Evidence.CACHE
-    if resident:
-        return Evidence.CACHE
-    return Evidence.DEVICE if volume.fs_class == "local" else Evidence.SERVER
 
 
 def read_for_proof(host: Host, unit: Unit, volume: Volume, *, side: str, effort: Effort) -> Reading:

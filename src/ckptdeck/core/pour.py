@@ -12,14 +12,16 @@ import xxhash
 
 from ckptdeck.core.errors import CkptdeckError, SourceChanged
 from ckptdeck.core.filesystem import opened
-from ckptdeck.core.hashing import CHUNK, DROP_WINDOW, Share, drop_pages, evidence_now
+from ckptdeck.core.hashing import Share
 from ckptdeck.core.host import Host
+from ckptdeck.core.page_cache import ReadTrail, WriteTrail, evidence_now, hot_windows
 from ckptdeck.core.part import Part, claim_part, open_staged
 from ckptdeck.core.progress import Effort, Pacer, Progress
 from ckptdeck.core.publish import READ_ONLY
 from ckptdeck.core.safe_text import visible
 from ckptdeck.core.sighting import Member, Volume
 from ckptdeck.core.states import Evidence, Role
+from ckptdeck.core.turns import BLOCK, each_block
 from ckptdeck.core.volume import in_memory, sync_data
 
 
@@ -31,8 +33,8 @@ class SourceFile:
     path: str
     size: int
     evidence: Evidence
-    drop: bool
-    """Its pages go out of the cache behind the cursor. Those of a proven source are hot for a reason, and stay."""
+    hot: frozenset[int] | None
+    """Windows whose pages stay in the cache, as somebody else has them there; None where there is no cache."""
 
 
 @contextlib.contextmanager
@@ -45,12 +47,14 @@ def open_source(host: Host, path: str, member: Member, volume: Volume, *, truste
         status = host.fs.fstat(fd)
         if not stat.S_ISREG(status.st_mode) or (status.st_dev, status.st_ino) != (member.device, member.inode):
             raise SourceChanged(f"{visible(path)} was replaced in this very moment", next_step="Try again")
-        evidence = Evidence.CACHE
+        evidence, hot = Evidence.CACHE, frozenset[int]()
         if not trusted:
             if not volume.read_only:
                 sync_data(host.fs, fd, path)
             evidence = evidence_now(host.fs, fd, member.size, volume)
-        yield SourceFile(fd, path, member.size, evidence, not in_memory(volume) and not trusted)
+        elif not in_memory(volume):
+            hot = hot_windows(host.fs, fd, member.size)
+        yield SourceFile(fd, path, member.size, evidence, None if in_memory(volume) else hot)
 
 
 def staged_part(host: Host, path: str, volume: Volume, source: SourceFile, *, minimum_age: float) -> Part:
@@ -78,28 +82,30 @@ def pour(
 
     Raises SourceChanged when the source ends early, Cancelled, OSError.
     """
-    buffer = memoryview(bytearray(CHUNK))
     pacer = Pacer(host.clock, effort.bytes_per_second)
-    done = dropped = part.hashed
-    keep_cache = in_memory(volume)
+    done = part.hashed
+    behind_reader = None if source.hot is None else ReadTrail(host.fs, source.fd, done, source.hot)
+    behind_writer = None if in_memory(volume) else WriteTrail(host.fs, part.descriptor, done)
     part.seek(done)
-    while done < source.size:
+
+    def read(buffer: memoryview, offset: int) -> int:
+        return host.fs.read_into(source.fd, buffer, offset)
+
+    def handle(block: memoryview) -> None:
+        nonlocal done
         effort.check()
-        count = host.fs.read_into(source.fd, buffer[: min(CHUNK, source.size - done)], done)
-        if count == 0:
-            break
-        part.write(buffer[:count])
-        done += count
-        if done - dropped >= DROP_WINDOW:
-            if source.drop:
-                drop_pages(host.fs, source.fd, dropped, done - dropped)
-            if not keep_cache:
-                drop_pages(host.fs, part.descriptor, dropped, done - dropped)
-            dropped = done
+        part.write(block)
+        done += len(block)
+        if behind_reader is not None:
+            behind_reader.follow(done)
+        if behind_writer is not None:
+            behind_writer.follow(done)
         effort.report(Progress("copy", name, side, share.before + done, share.total))
-        pacer.spend(count)
-    if source.drop:
-        drop_pages(host.fs, source.fd)
+        pacer.spend(len(block))
+
+    each_block(read, handle, done, source.size, pair=host.pairs)
+    if behind_reader is not None:
+        behind_reader.finish()
     digest = part.digest
     if digest is None or done != source.size:
         raise SourceChanged(
@@ -119,10 +125,10 @@ def _proven_prefix(host: Host, part: Part, volume: Volume, source: SourceFile, s
     if not evidence_now(host.fs, part.descriptor, size, volume).outlives_boot:
         return None  # the cache would vouch for itself
     state = xxhash.xxh3_128()
-    ours, theirs = memoryview(bytearray(CHUNK)), memoryview(bytearray(CHUNK))
+    ours, theirs = memoryview(bytearray(BLOCK)), memoryview(bytearray(BLOCK))
     done = 0
     while done < size:
-        want = min(CHUNK, size - done)
+        want = min(BLOCK, size - done)
         count = host.fs.read_into(part.descriptor, ours[:want], done)
         other = host.fs.read_into(source.fd, theirs[:want], done)
         if count == 0 or count != other or ours[:count] != theirs[:count]:

@@ -33,10 +33,11 @@ from ckptdeck.core.errors import (
     from_os_error,
 )
 from ckptdeck.core.filesystem import FileSystem, opened
-from ckptdeck.core.hashing import Share, digest_descriptor, evidence_now
+from ckptdeck.core.hashing import Share, digest_descriptor
 from ckptdeck.core.host import Host
 from ckptdeck.core.manifest import Manifest
 from ckptdeck.core.naming import NameRole, read_name
+from ckptdeck.core.page_cache import evidence_now
 from ckptdeck.core.part import Part, open_part
 from ckptdeck.core.policy import DEFAULT_POLICY, MINIMUM_AGE
 from ckptdeck.core.progress import UNHURRIED, Effort

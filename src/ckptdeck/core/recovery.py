@@ -13,10 +13,11 @@ from ckptdeck.core.announcement import finish_earlier, is_announced
 from ckptdeck.core.checkpoint_set import SUBDIRECTORIES, CheckpointSet
 from ckptdeck.core.deletion import finish_removal
 from ckptdeck.core.filesystem import is_there
-from ckptdeck.core.hashing import digest_descriptor, evidence_now, read_for_proof
+from ckptdeck.core.hashing import digest_descriptor, read_for_proof
 from ckptdeck.core.host import Host
 from ckptdeck.core.manifest import Manifest
 from ckptdeck.core.naming import part_name
+from ckptdeck.core.page_cache import evidence_now
 from ckptdeck.core.part import Part, claim_part
 from ckptdeck.core.plans.plan import PlanItem
 from ckptdeck.core.policy import Policy

@@ -21,6 +21,7 @@ from ckptdeck.core.hashing import Reading, Share, require_still
 from ckptdeck.core.host import Host
 from ckptdeck.core.manifest import Manifest
 from ckptdeck.core.naming import part_name
+from ckptdeck.core.page_cache import leave_nothing
 from ckptdeck.core.plans.plan import PlanItem
 from ckptdeck.core.policy import Policy
 from ckptdeck.core.pour import open_source, pour, staged_part
@@ -121,6 +122,7 @@ def _copy_file(copying: _Copying, volume: Volume) -> Iterator[_Copied]:
                 intent = _intent(copying, record, mode=member.mode, mtime_ns=member.mtime_ns)
                 moved = _require_known(copying, record, still=still)
                 settled = settle(host, copying.target, volume, part, intent, effort)
+                leave_nothing(host.fs, part.descriptor, volume)
                 settled = replace(settled, warnings=settled.warnings + moved)
                 yield part, reading, settled, intent, record
 

@@ -12,6 +12,7 @@ from ckptdeck.core.errors import UsageError
 from ckptdeck.core.hashing import Share, look_still, require_still
 from ckptdeck.core.host import Host
 from ckptdeck.core.naming import markers_last
+from ckptdeck.core.page_cache import leave_nothing
 from ckptdeck.core.policy import MINIMUM_AGE
 from ckptdeck.core.pour import open_directory, open_source, pour, staged_part
 from ckptdeck.core.progress import Effort
@@ -123,6 +124,7 @@ def copy_tree(
                 require_size(part.path, member.size, host.fs.fstat(part.descriptor).st_size)
                 staged = StagedFile(part.path, part.inode, member.size, digest, unit.name)
                 kept = read_back(host, side, volume, staged, effort, share) if readback else Evidence.STREAM
+                leave_nothing(host.fs, part.descriptor, volume)
                 part.release()  # some servers say only now that the data did not arrive (R6)
             finally:
                 part.leave()

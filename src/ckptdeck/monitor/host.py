@@ -41,6 +41,7 @@ def this_host(command: str | None = None) -> Host:
         process_start=process_start(pid) or "",
         command=_own_command() if command is None else command,
         find_writers=_find_writers,
+        pairs=len(os.sched_getaffinity(0)) > 1,
     )
 
 

@@ -10,9 +10,10 @@ from collections.abc import Callable, Iterator
 
 from ckptdeck.core.errors import SourceChanged
 from ckptdeck.core.filesystem import FileSystem
-from ckptdeck.core.hashing import CHUNK, DROP_WINDOW, drop_pages
+from ckptdeck.core.page_cache import WINDOW, drop_pages
 from ckptdeck.core.probes.reading import Reader
 from ckptdeck.core.progress import Effort, Pacer
+from ckptdeck.core.turns import BLOCK
 
 _GAP = 64 * 1024
 """What the pass may leave out, headers between the data, without being taken for a jump."""
@@ -31,7 +32,7 @@ class LongReader(Reader):
         self._pacer = pacer
         self._tell = tell
         self._passed = 0
-        self._buffer = bytearray(min(CHUNK, max(1, size)))
+        self._buffer = bytearray(min(BLOCK, max(1, size)))
         """The piece at hand."""
         self._piece = range(0)
         """Its place in the file."""
@@ -81,7 +82,7 @@ class LongReader(Reader):
         if not cached.start <= begin <= cached.stop + _GAP:
             self._drop(cached)
             self._cached = range(begin, end)
-        elif end - cached.start >= DROP_WINDOW:
+        elif end - cached.start >= WINDOW:
             self._drop(range(cached.start, begin))
             self._cached = range(begin, end)
         else:
