@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -21,6 +19,7 @@ from ckptdeck.monitor.host import SystemClock
 from tests.cli.deck import Deck
 from tests.crash.sandbox import machine
 from tests.integrations.extra import require_extra
+from tests.integrations.ranks import run_ranks
 
 require_extra()
 
@@ -28,7 +27,6 @@ pytestmark = [
     pytest.mark.integrations,
     pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::UserWarning"),
 ]
-HERE = Path(__file__).parent
 
 
 @pytest.fixture
@@ -135,20 +133,8 @@ def test_the_manager_of_orbax_removes_what_we_recorded_and_copied(deck: Deck, mo
 def test_two_ranks_save_one_checkpoint(deck: Deck, tmp_path: Path) -> None:
     """One rank holds the block and tells the other the path; both write, and both load it from the mirror."""
     deck.init()
-    run_ranks("save", tmp_path, deck.primary)
+    run_ranks("two_ranks.py", "save", tmp_path / "to-save", deck.primary)
     assert states(deck) == {"step-40": State.VERIFIED}
     assert {path.name for path in (deck.primary / "step-40").iterdir()} == {".metadata", "__0_0.distcp", "__1_0.distcp"}
     assert deck.run("mirror", deck.primary, "--yes").code == 0
-    run_ranks("load", tmp_path, deck.mirror)
-
-
-def run_ranks(what: str, tmp_path: Path, root: Path) -> None:
-    """Two processes of two_ranks.py, which end well or say why not."""
-    rendezvous = tmp_path / f"rendezvous-{what}"
-    command = [sys.executable, str(HERE / "two_ranks.py"), what, str(rendezvous), str(root)]
-    ranks = [
-        subprocess.Popen([*command, str(rank)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-        for rank in range(2)
-    ]
-    said = [rank.communicate(timeout=120)[0] for rank in ranks]
-    assert [rank.returncode for rank in ranks] == [0, 0], "\n".join(said)
+    run_ranks("two_ranks.py", "load", tmp_path / "to-load", deck.mirror)
