@@ -27,8 +27,8 @@ class ScrollingModal(ModalScreen[Result]):
         Binding("up,k", "scroll_text(-1)", show=False),
         Binding("pagedown,ctrl+d,ctrl+f", "page_text(1)", show=False),
         Binding("pageup,ctrl+u,ctrl+b", "page_text(-1)", show=False),
-        Binding("home,g", "page_text(-10000)", show=False),
-        Binding("end,G", "page_text(10000)", show=False),
+        Binding("home,g", "to_start", show=False),
+        Binding("end,G", "to_end", show=False),
     ]
 
     @property
@@ -41,6 +41,14 @@ class ScrollingModal(ModalScreen[Result]):
 
     def action_page_text(self, pages: int) -> None:
         self.text.scroll_by(pages * self.text.page)
+        self.scrolled()
+
+    def action_to_start(self) -> None:
+        self.text.scroll_to_start()
+        self.scrolled()
+
+    def action_to_end(self) -> None:
+        self.text.scroll_to_end()
         self.scrolled()
 
     def scrolled(self) -> None:

@@ -14,8 +14,8 @@ from ckptdeck.core.survey import Survey
 from ckptdeck.tui.actions import REGISTRY, Action, Place
 from ckptdeck.tui.view_model import measures
 from ckptdeck.tui.view_model.glyphs import CURSOR
+from ckptdeck.tui.view_model.item_lines import ACT_INKS, ACT_WORDS
 from ckptdeck.tui.view_model.line import Ink, Line, Piece, line, pad, spread, width_of, wrap
-from ckptdeck.tui.view_model.review import ACT_INKS, ACT_WORDS
 from ckptdeck.tui.view_model.view import View
 
 _WITH_REASON = 72

@@ -12,7 +12,8 @@ from ckptdeck.core.survey import Survey
 from ckptdeck.monitor.snapshot import Job
 from ckptdeck.tui.view_model import measures
 from ckptdeck.tui.view_model.glyphs import JOBS
-from ckptdeck.tui.view_model.line import BLANK, Ink, Line, Piece, line, pad, spread, wrap
+from ckptdeck.tui.view_model.item_lines import ItemLines, Together
+from ckptdeck.tui.view_model.line import BLANK, Ink, Line, Piece, line, spread, wrap
 
 TITLES = {
     "start": "Record and mirror everything",
@@ -27,33 +28,6 @@ TITLES = {
     "purge": "Purge: delete from quarantine for good",
     "mark-bad": "Mark bad: whatever its hash says",
     "unmark-bad": "Not bad: take the mark back",
-}
-ACT_WORDS = {
-    Act.RECORD: "record",
-    Act.COPY: "copy",
-    Act.REPAIR: "repair",
-    Act.FINISH: "finish",
-    Act.DISCARD: "discard",
-    Act.QUARANTINE: "set aside",
-    Act.DELETE: "delete",
-    Act.VERIFY: "hash first",
-    Act.PURGE: "purge",
-    Act.PUT_BACK: "put back",
-    Act.RETIRE: "retire",
-    Act.POINTER: "pointer",
-    Act.MARK_BAD: "mark bad",
-    Act.UNMARK_BAD: "not bad",
-    Act.KEEP: "keep",
-    Act.SKIP: "stopped",
-}
-ACT_INKS = {
-    Act.DELETE: Ink.BAD,
-    Act.PURGE: Ink.BAD,
-    Act.RETIRE: Ink.WARN,
-    Act.DISCARD: Ink.WARN,
-    Act.QUARANTINE: Ink.WARN,
-    Act.REPAIR: Ink.WARN,
-    Act.MARK_BAD: Ink.WARN,
 }
 
 
@@ -114,24 +88,26 @@ def _free(survey: Survey | None, side: Role | None) -> int | None:
     return looked_at.inventory.volume.free if looked_at is not None and looked_at.inventory.volume else None
 
 
-def plan_lines(plan: Plan, survey: Survey | None, width: int) -> tuple[Line, ...]:
+def plan_lines(plan: Plan, survey: Survey | None, width: int) -> Sequence[Line]:
     """What is done and why, what a guard stopped, what stays and why."""
-    lines: list[Line] = []
+    lead: list[Line] = []
     if plan.refused is not None:
-        lines += [*wrap(line(Piece("REFUSED  ", Ink.BAD), plan.refused.text), width, indent="  "), BLANK]
+        lead += wrap(line(Piece("REFUSED  ", Ink.BAD), plan.refused.text), width, indent="  ")
+        lead += [BLANK] if plan.answer else []
     if plan.answer:
-        lines += wrap(line(Piece(plan.answer, Ink.STRONG)), width, indent="  ")
+        lead += wrap(line(Piece(plan.answer, Ink.STRONG)), width, indent="  ")
     if plan.action == "prune" and survey is not None:
-        lines += wrap(line(Piece(_rule(plan, survey), Ink.MUTED)), width, indent="  ")
-    lines += [BLANK] if lines and lines[-1] else []
+        lead += wrap(line(Piece(_rule(plan, survey), Ink.MUTED)), width, indent="  ")
+    parts: list[Sequence[Line]] = []
     stopped = [item for item in plan.items if item.act is Act.SKIP]
     kept = [item for item in plan.items if item.act is Act.KEEP]
     for heading, items in (("to do", plan.acting), ("stopped by a guard", stopped), ("stays as it is", kept)):
         if items:
             sides = {item.side for item in items}
             where = f" on {sides.pop()}" if len(sides) == 1 else ""
-            lines += [line(Piece(heading + where, Ink.MUTED)), *_items(items, width, sided=not where), BLANK]
-    return tuple(lines[:-1]) if lines else (line("There is nothing to do."),)
+            head = line(Piece(heading + where, Ink.MUTED))
+            parts += [(BLANK, head) if parts or lead else (head,), ItemLines(items, width, sided=not where)]
+    return Together(lead, *parts) if lead or parts else (line("There is nothing to do."),)
 
 
 def _rule(plan: Plan, survey: Survey) -> str:
@@ -144,35 +120,6 @@ def _rule(plan: Plan, survey: Survey) -> str:
     steps = [item.step for item in plan.acting if item.act is Act.DELETE and item.step is not None]
     going = f"; goes: steps {min(steps)} to {max(steps)}" if steps else ""
     return f"kept: {', '.join(rules)}, and pins{going}"
-
-
-def _items(items: Sequence[PlanItem], width: int, *, sided: bool) -> list[Line]:
-    """One line per item; `sided` when they are not all on one side."""
-    side_width = 9 if sided else 0
-    names = min(max(len(visible(item.checkpoint)) for item in items), max(12, width // 3))
-    lines: list[Line] = []
-    for item in items:
-        ink = Ink.MUTED if not item.acts else ACT_INKS.get(item.act, Ink.ACCENT)
-        reason = item.reason.removeprefix(f"{visible(item.checkpoint)}, ")  # it stands before already
-        reason = f"{reason} ({item.guard})" if item.guard else reason
-        head = line(
-            Piece(f"  {pad(ACT_WORDS[item.act], 10)}", ink),
-            Piece(pad(visible(item.checkpoint, names), names), Ink.STRONG if item.acts else Ink.PLAIN),
-            Piece(f"  {pad(_direction(item), side_width)}", Ink.MUTED),
-            pad(measures.size(item.size) if item.size else "", 6, right=True),
-        )
-        column = 2 + 10 + names + 2 + side_width + 6 + 2
-        if width - column >= 24:
-            first, *rest = wrap(line(reason), width - column) or (BLANK,)
-            lines.append((*head, Piece("  "), *first))
-            lines += [(Piece(" " * column), *part) for part in rest]
-        else:
-            lines += [head, *wrap(line(f"    {reason}"), width, indent="    ")]
-    return lines
-
-
-def _direction(item: PlanItem) -> str:
-    return f"→ {item.side}" if item.act in (Act.COPY, Act.REPAIR) else str(item.side)
 
 
 def quit_lines(jobs: Iterable[Job], width: int) -> tuple[Line, ...]:

@@ -40,11 +40,11 @@ class LineView(Painted):
 
 
 class LineScroll(Painted):
-    """Lines of which only a part fits; scrolled by whoever has the keys."""
+    """Lines of which only a part fits; scrolled by whoever has the keys. Of very many only those that show are made."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
-        self._lines: tuple[Line, ...] = ()
+        self._lines: Sequence[Line] = ()
         self._build: Build = lambda _width: ()
         self._top = 0
 
@@ -53,13 +53,26 @@ class LineScroll(Painted):
         self.on_resize()
 
     def on_resize(self) -> None:
-        self._lines = tuple(self._build(self.size.width))
+        width = self.size.width
+        self._lines = self._build(width) if width else ()
         self.scroll_by(0)
 
     def scroll_by(self, lines: int) -> None:
         """Moves by so many lines, as far as there are any."""
-        self._top = max(0, min(self._top + lines, len(self._lines) - self.size.height))
-        self.put([Row(line) for line in self._lines[self._top : self._top + self.size.height]])
+        if self.size.height:
+            self._top = max(0, min(self._top + lines, len(self._lines) - self.size.height))
+            self.put([Row(line) for line in self._lines[self._top : self._top + self.size.height]])
+
+    def scroll_to_start(self) -> None:
+        self.scroll_by(-len(self._lines))
+
+    def scroll_to_end(self) -> None:
+        self.scroll_by(len(self._lines))
+
+    @property
+    def hidden_above(self) -> int:
+        """How many lines wait over the first one shown."""
+        return self._top
 
     @property
     def hidden_below(self) -> int:
