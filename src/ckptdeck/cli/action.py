@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Mapping
 from dataclasses import replace
 
-from ckptdeck.cli import json_output, text
+from ckptdeck.cli import json_output, plan_text, text
 from ckptdeck.cli.plan_file import SavedPlan, read_plan_file, restrict
 from ckptdeck.cli.session import Session, require_changeable
 from ckptdeck.cli.terminal import Terminal
@@ -71,7 +71,7 @@ def carry_out(session: Session, plan: Plan, *, confirmed: bool, confirmed_count:
         return _nothing(plan)
     require_changeable(session.pair, plan.action)
     if not confirmed:
-        terminal.lay_before(text.plan_lines(plan))
+        terminal.lay_before(plan_text.plan_lines(plan))
         mirror = session.pair.mirror
         line = command_line(plan, session.pair.primary.root, None if mirror is None else mirror.root)
         if plan.count is not None and confirmed_count is None:
@@ -84,9 +84,9 @@ def carry_out(session: Session, plan: Plan, *, confirmed: bool, confirmed_count:
             terminal.confirm(f"Do this ({plan.action}, {counted(len(plan.acting), 'item')})?", f"{line} --yes")
     result = _apply(session, plan, confirmed_count)
     if confirmed and plan.action == "prune":  # whoever was asked has seen it
-        for line in text.held_back_lines(plan):
+        for line in plan_text.held_back_lines(plan):
             terminal.say(line)
-    terminal.say(text.summary_line(result))
+    terminal.say(plan_text.summary_line(result))
     return result
 
 
@@ -124,7 +124,7 @@ def _apply(session: Session, plan: Plan, confirmed_count: int | None) -> PlanRes
 
         def tell(result: ItemResult) -> None:
             bar.clear()
-            terminal.say(text.result_line(result, paint))
+            terminal.say(plan_text.result_line(result, paint))
             if terminal.as_json and not terminal.quiet:
                 terminal.progress_line(json_output.progress_result(result))
 
@@ -157,7 +157,7 @@ def _blocked(plan: Plan, item: PlanItem) -> bool:
 
 def _show(terminal: Terminal, plan: Plan) -> None:
     paint = text.paint_for(terminal)
-    for line in text.plan_lines(plan, paint):
+    for line in plan_text.plan_lines(plan, paint):
         terminal.say(line)
 
 
@@ -167,4 +167,4 @@ def _write_down(session: Session, result: PlanResult) -> None:
     outcome = "done" if result.exit_code == 0 else f"exit {result.exit_code}"
     for side in sides:
         control = session.pair.on(side).control
-        log.append(session.host, control, text=text.summary_line(result), outcome=outcome)
+        log.append(session.host, control, text=plan_text.summary_line(result), outcome=outcome)

@@ -6,15 +6,17 @@ Names that are not UTF-8 come with replacement characters and, exactly, in `<key
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ckptdeck.core.errors import CkptdeckError, Refused
-from ckptdeck.core.plans.plan import ItemResult, Plan, PlanItem, PlanResult
 from ckptdeck.core.record_format import iso
 from ckptdeck.core.safe_text import json_name
 from ckptdeck.core.sighting import Checkpoint, InFlight, Quarantined, Record, Stamp, Volume, Warning
 from ckptdeck.core.survey import Projection, ResumePoint, Side, Step, Survey
-from ckptdeck.core.verify import Verification
+
+if TYPE_CHECKING:
+    from ckptdeck.core.plans.plan import ItemResult, Plan, PlanItem, PlanResult
+    from ckptdeck.core.verify import Verification
 
 Document = dict[str, Any]
 

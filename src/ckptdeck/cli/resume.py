@@ -13,11 +13,10 @@ from dataclasses import replace
 
 from ckptdeck.cli.arguments import add_selection
 from ckptdeck.cli.interruption import Interruption
-from ckptdeck.cli.json_output import resume_object
 from ckptdeck.cli.session import Session, open_session
 from ckptdeck.cli.terminal import Terminal
 from ckptdeck.core.errors import UsageError
-from ckptdeck.core.resume import answer_resume, plan_bring_back
+from ckptdeck.core.resume import answer_resume
 from ckptdeck.core.safe_text import visible
 from ckptdeck.core.states import Role
 from ckptdeck.core.survey import ResumePoint
@@ -55,8 +54,11 @@ def run(arguments: argparse.Namespace, terminal: Terminal, interruption: Interru
             terminal.warn(sentence)
     if arguments.restore and point.side is Role.MIRROR:
         point = _bring_back(session, point)
-    terminal.document({"schema": "ckptdeck.resume/1", "resume": resume_object(point), "warnings": told})
-    if terminal.answers_to_person:
+    if terminal.as_json:
+        from ckptdeck.cli.json_output import resume_object
+
+        terminal.document({"schema": "ckptdeck.resume/1", "resume": resume_object(point), "warnings": told})
+    elif terminal.answers_to_person:
         terminal.say(visible(point.path))
     else:
         terminal.say_exactly(os.fsencode(point.path) + b"\n")
@@ -67,6 +69,7 @@ def _bring_back(session: Session, point: ResumePoint) -> ResumePoint:
     """The same checkpoint on the primary; the mirror's where it could not be copied, which can be resumed from too."""
     from ckptdeck.core.apply import apply
     from ckptdeck.core.plans.plan import Outcome
+    from ckptdeck.core.resume import plan_bring_back
 
     plan = plan_bring_back(session.look(), point.name)
     if plan.refused is not None or not plan.acting:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import logging
 import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -63,9 +62,13 @@ class Session:
     @contextlib.contextmanager
     def working(self, bytes_per_second: float | None = None) -> Iterator[tuple[Effort, ProgressBar]]:
         """Long work: progress is shown, and the first Ctrl-C asks it to stop at a safe point."""
+        import logging
+
+        from ckptdeck.cli.warnings_above import WarningsAbove
+
         bar = ProgressBar(self.terminal, self.host.clock)
         rate = bytes_per_second if bytes_per_second is not None else self.policy.rate
-        handler = _WarningsAbove(bar, self.terminal)
+        handler = WarningsAbove(bar, self.terminal)
         logger = logging.getLogger("ckptdeck")
         logger.addHandler(handler)
         try:
@@ -78,19 +81,6 @@ class Session:
     def directories(self) -> str:
         """The two sides as words of a command line."""
         return _directories(self.pair)
-
-
-class _WarningsAbove(logging.Handler):
-    """What the core warns of while it works is written above the bar."""
-
-    def __init__(self, bar: ProgressBar, terminal: Terminal) -> None:
-        super().__init__(logging.WARNING)
-        self._bar = bar
-        self._terminal = terminal
-
-    def emit(self, record: logging.LogRecord) -> None:
-        self._bar.clear()
-        self._terminal.warn(record.getMessage())
 
 
 def open_session(

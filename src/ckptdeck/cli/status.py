@@ -12,16 +12,13 @@ import os
 from ckptdeck.cli.arguments import add_selection
 from ckptdeck.cli.findings import exit_code_of
 from ckptdeck.cli.interruption import Interruption
-from ckptdeck.cli.json_output import status_document
 from ckptdeck.cli.session import Session, open_session
 from ckptdeck.cli.terminal import Terminal
 from ckptdeck.cli.text import paint_for, status_lines
 from ckptdeck.core.errors import UsageError, from_os_error
 from ckptdeck.core.outlook import foresee
 from ckptdeck.core.safe_text import visible
-from ckptdeck.core.small_file import write_small_file
 from ckptdeck.core.survey import Survey
-from ckptdeck.monitor.prometheus import metrics_text
 from ckptdeck.monitor.space_samples import read_samples
 from ckptdeck.monitor.trouble import find_trouble
 
@@ -35,16 +32,22 @@ def run(arguments: argparse.Namespace, terminal: Terminal, interruption: Interru
     session = open_session(arguments, terminal, interruption)
     survey = session.look_settled()
     survey = foresee(survey, read_samples(session.host, survey))
-    terminal.document(status_document(survey))
     if arguments.prometheus is not None:
         _write_metrics(session, survey, arguments.prometheus)
-    for line in status_lines(survey, find_trouble(survey), paint_for(terminal)):
-        terminal.say(line)
+    if terminal.as_json:
+        from ckptdeck.cli.json_output import status_document
+
+        terminal.document(status_document(survey))
+    else:
+        terminal.say_all(status_lines(survey, find_trouble(survey), paint_for(terminal)))
     return exit_code_of(survey)
 
 
 def _write_metrics(session: Session, survey: Survey, path: str) -> None:
     """Whole or not at all: a collector must never read half of it. Raises UsageError, NoSpace, ItemFailed."""
+    from ckptdeck.core.small_file import write_small_file
+    from ckptdeck.monitor.prometheus import metrics_text
+
     directory, name = os.path.split(os.path.abspath(path))
     if not name.endswith(".prom"):
         raise UsageError(

@@ -60,6 +60,11 @@ class Terminal:
         if not self.as_json:
             self._write(self.stdout, line + "\n")
 
+    def say_all(self, lines: Iterable[str]) -> None:
+        """Many lines of the answer, handed over together."""
+        if not self.as_json:
+            self._write(self.stdout, "".join(f"{line}\n" for line in lines))
+
     def say_exactly(self, data: bytes) -> None:
         """Bytes of the answer as they are, for programs that read names."""
         if self.as_json:

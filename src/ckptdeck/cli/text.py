@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from ckptdeck.cli.terminal import Terminal
 from ckptdeck.core.amounts import counted, part_of_text, size_text, span_text
-from ckptdeck.core.plans.plan import ItemResult, Outcome, Plan, PlanItem, PlanResult, outcomes_text
 from ckptdeck.core.safe_text import visible
 from ckptdeck.core.sighting import Checkpoint, InFlight
 from ckptdeck.core.states import BAD, CANDIDATES, FINDINGS, Condition, FlightState, Role, State, Verdict
 from ckptdeck.core.survey import Side, Step, Survey
-from ckptdeck.core.verify import Verification
+
+if TYPE_CHECKING:
+    from ckptdeck.core.verify import Verification
 
 Paint = Callable[[str, str], str]
 """(text, "good" | "bad" | "warn" | "busy" | "faint" | "strong") → the text, maybe coloured."""
@@ -64,7 +66,7 @@ def status_lines(survey: Survey, trouble: Sequence[str], paint: Paint = paint_pl
         if len(trouble) > _TROUBLE_SHOWN:
             yield f"  and {len(trouble) - _TROUBLE_SHOWN} more: the table below has them, --json all of it"
     yield ""
-    yield from _table([_side_cells(side, survey) for side in survey.sides], indent="")
+    yield from table([_side_cells(side, survey) for side in survey.sides], indent="")
     for side in survey.sides:
         for warning in side.inventory.warnings:
             yield f"  {side.role.value}: {warning.code} {warning.text}"
@@ -72,7 +74,7 @@ def status_lines(survey: Survey, trouble: Sequence[str], paint: Paint = paint_pl
     if flights:
         yield ""
         yield paint("IN FLIGHT", "strong")
-        yield from _table([_flight_cells(role, flight) for role, flight in flights], indent="  ")
+        yield from table([_flight_cells(role, flight) for role, flight in flights], indent="  ")
     if survey.steps:
         yield ""
         yield from _step_table(survey, paint)
@@ -148,7 +150,7 @@ def _step_table(survey: Survey, paint: Paint) -> Iterator[str]:
             cells.append(_cell(survey.mirror, step, survey.taken_at))
         rows.append([*cells, step.verdict.value, _row_reason(step, survey)])
         inks.append(_verdict_ink(step.verdict))
-    for line, ink in zip(_table(rows, indent=""), inks, strict=True):
+    for line, ink in zip(table(rows, indent=""), inks, strict=True):
         yield paint(line, ink) if ink else line
 
 
@@ -209,66 +211,7 @@ def _verdict_ink(verdict: Verdict) -> str:
     return {Verdict.IN_FLIGHT: "busy", Verdict.RETIRED: "faint"}.get(verdict, "")
 
 
-# --- plans and their results
-
-
-def plan_lines(plan: Plan, paint: Paint = paint_plain) -> Iterator[str]:
-    """Reason by reason what would be done, then what stays and why, then what it needs."""
-    if plan.answer:
-        yield paint(plan.answer, "strong")
-        yield ""
-    if plan.refused is not None:
-        yield paint("REFUSED ", "bad") + f"{plan.refused.text} ({plan.refused.guard})"
-    acting = plan.acting
-    yield from _table([_item_cells(item) for item in acting], indent="  ")
-    rest = [item for item in plan.items if not item.acts]
-    if rest:
-        yield ("" if not acting else "\n") + f"left alone: {len(rest)}"
-        yield from _table([_item_cells(item) for item in rest], indent="  ")
-    if acting:
-        amounts = [f"{counted(len(acting), 'item')}"]
-        if plan.needs:
-            amounts.append(f"needs {size_text(plan.needs)}")
-        if plan.frees:
-            amounts.append(f"frees {'up to ' if plan.at_most else ''}{size_text(plan.frees)}")
-        yield paint(f"{plan.action}: {', '.join(amounts)}  plan {plan.digest}", "strong")
-    elif plan.refused is None:
-        yield f"{plan.action}: nothing to do"
-
-
-def held_back_lines(plan: Plan) -> Iterator[str]:
-    """What a guard keeps from a plan, each with its reason: deletions that do not happen are never silent."""
-    held = [item for item in plan.items if item.guard is not None]
-    if held:
-        yield f"left alone: {len(held)}"
-        yield from _table([_item_cells(item) for item in held], indent="  ")
-
-
-def _item_cells(item: PlanItem) -> list[str]:
-    size = size_text(item.size) if item.size else ""
-    reason = item.reason if item.guard is None else f"{item.reason} ({item.guard})"
-    return [item.act.value, visible(item.name), f"on {item.side.value}", size, reason]
-
-
-_OUTCOMES = {
-    Outcome.DONE: ("+", "good"),
-    Outcome.SKIPPED: ("-", "warn"),
-    Outcome.FAILED: ("x", "bad"),
-    Outcome.CANCELLED: ("-", "warn"),
-}
-
-
-def result_line(result: ItemResult, paint: Paint = paint_plain) -> str:
-    glyph, ink = _OUTCOMES[result.outcome]
-    item = result.item
-    head = f"{glyph} {item.act.value} {visible(item.name)} on {item.side.value}"
-    word = "" if result.outcome is Outcome.DONE else f" {result.outcome.value.upper()}"
-    return paint(head + word, ink) + (f"  {result.text}" if result.text else "")
-
-
-def summary_line(result: PlanResult) -> str:
-    """`mirror: 3 done, 1 failed`."""
-    return f"{result.plan.action}: {outcomes_text(result.results) or 'nothing done'}"
+# --- verification
 
 
 def verification_line(outcome: Verification, paint: Paint = paint_plain) -> str:
@@ -286,7 +229,7 @@ def verify_summary(results: Sequence[Verification]) -> str:
 # --- layout
 
 
-def _table(rows: Sequence[Sequence[str]], *, indent: str) -> Iterator[str]:
+def table(rows: Sequence[Sequence[str]], *, indent: str) -> Iterator[str]:
     """Rows with their cells aligned; the last cell of a row is as long as it is."""
     widths: list[int] = []
     for row in rows:

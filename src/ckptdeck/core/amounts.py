@@ -1,7 +1,8 @@
-"""Sizes, spans and moments as the reasons of the core word them: decimal units, UTC."""
+"""Sizes, spans and moments as the reasons of the core word them, in decimal units and UTC; and a median."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import UTC, datetime
 
 _UNITS = ("B", "kB", "MB", "GB", "TB", "PB", "EB")
@@ -55,6 +56,14 @@ def moment_text(seconds: float) -> str:
         return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M UTC")
     except (OverflowError, ValueError, OSError):
         return f"{seconds:.0f} s after 1970"
+
+
+def median(values: Iterable[float]) -> float:
+    """The middle of at least one value; of two middles halfway between them. (`statistics` takes longer to import than
+    a launch script takes to ask for its resume point.)"""
+    ordered = sorted(values)
+    half = len(ordered) // 2
+    return ordered[half] if len(ordered) % 2 else (ordered[half - 1] + ordered[half]) / 2
 
 
 def _power(size: float) -> int:

@@ -1,6 +1,6 @@
 """What a listing alone cannot tell of one checkpoint: whether somebody writes it, and what its own format says.
 
-Only what is new, changed, young or in doubt is opened.
+Only what is new, changed, young or in doubt is opened; where nothing is, no format has to be known at all.
 """
 
 from __future__ import annotations
@@ -15,9 +15,6 @@ from ckptdeck.core.errors import describe_os_error
 from ckptdeck.core.filesystem import FileSystem, once_more, opened
 from ckptdeck.core.flight import Trace
 from ckptdeck.core.naming import FOREIGN_FAMILY
-from ckptdeck.core.probes import probe_file
-from ckptdeck.core.probes.directory import probe_tree
-from ckptdeck.core.probes.tree import LostInTree, Tree
 from ckptdeck.core.sighting import Identity, Member, Sighting, StructureFinding
 from ckptdeck.core.standing import record_in_force, speaks_of
 from ckptdeck.core.states import Kind, Role
@@ -118,6 +115,8 @@ def with_structure(fs: FileSystem, root: str, sighting: Sighting) -> Sighting:
 
 def _probe_file(fs: FileSystem, path: str, member: Member, name: str) -> StructureFinding | None:
     """None when it did not hold still."""
+    from ckptdeck.core.probes import probe_file
+
     with opened(fs, path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK) as fd:
         if not _still(fs, fd, member):
             return None
@@ -127,6 +126,9 @@ def _probe_file(fs: FileSystem, path: str, member: Member, name: str) -> Structu
 
 def _probe_tree(fs: FileSystem, root: str, sighting: Sighting, identity: Identity) -> StructureFinding | None:
     """None when it did not hold still."""
+    from ckptdeck.core.probes.directory import probe_tree
+    from ckptdeck.core.probes.tree import LostInTree, Tree
+
     unit = Unit(root, sighting.name, sighting.kind, tuple(member.path for member in identity.members))
     try:
         finding = probe_tree(Tree(fs, unit.base, sighting.name, identity.members))

@@ -6,7 +6,6 @@ import os
 
 from ckptdeck.core.filesystem import FileSystem, opened
 from ckptdeck.core.flight import growth_rate
-from ckptdeck.core.probes.promised_size import promised_size
 from ckptdeck.core.sighting import Identity, InFlight, Sighting
 from ckptdeck.core.states import FlightState, Kind
 
@@ -58,6 +57,8 @@ def _promise(
         and (previous.inode, previous.size <= identity.size) == (_inode(identity), True)
     ):
         return previous.promised
+    from ckptdeck.core.probes.promised_size import promised_size
+
     try:
         with opened(fs, path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK) as fd:
             status = fs.fstat(fd)

@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from ckptdeck.core.amounts import size_text, span_text
-from ckptdeck.core.plans.prune import Wish, plan_prune
 from ckptdeck.core.samples import OtherGrowth, Sample, other_growth, pooled
 from ckptdeck.core.sides import Projection, Side, Survey
 from ckptdeck.core.space import bytes_still_needed, cadence_of, good_steps, saves_by_inodes, size_of_save, spacing_of
@@ -126,6 +125,8 @@ def _pasts(survey: Survey, samples: Mapping[Role, Sequence[Sample]]) -> dict[Rol
 
 def freed_by_prune(survey: Survey, keep_last: int) -> dict[Role, int]:
     """Bytes that a prune now would free on each side; what a guard protects counts for nothing."""
+    from ckptdeck.core.plans.prune import Wish, plan_prune
+
     plan = plan_prune(survey, Wish(keep_last=keep_last))
     return {side.role: sum(item.frees for item in plan.items if item.side is side.role) for side in survey.sides}
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import re
-import tomllib
 from collections.abc import Callable, Iterable
 
 from ckptdeck.core.errors import UsageError
@@ -65,8 +64,17 @@ class Policy:
 DEFAULT_POLICY = Policy()
 
 
+def _says_nothing(text: str) -> bool:
+    lines = [line for line in text.splitlines() if line and not line.startswith("#")]
+    return set(lines) <= {f"[{table}]" for table in _KEYS} and len(set(lines)) == len(lines)
+
+
 def parse_policy(text: str, path: str) -> Policy:
     """The policy a file's text asks for; `path` is only named in errors. Raises UsageError."""
+    if _says_nothing(text):
+        return DEFAULT_POLICY  # as `init` writes it: no parser has to be loaded for that
+    import tomllib
+
     try:
         document = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:

@@ -10,22 +10,22 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from ckptdeck.core.amounts import counted
 from ckptdeck.core.checkpoint_set import Pair
 from ckptdeck.core.errors import Cancelled, CkptdeckError, FreshRun, NothingWhole, VolumeSuspect
 from ckptdeck.core.host import Host
 from ckptdeck.core.naming import GROUP_FAMILIES
-from ckptdeck.core.plans.items import does
-from ckptdeck.core.plans.plan import Act, Plan
-from ckptdeck.core.plans.repair import plan_repair
 from ckptdeck.core.progress import UNHURRIED, Effort
 from ckptdeck.core.safe_text import shell_word, visible
 from ckptdeck.core.sighting import Checkpoint
 from ckptdeck.core.states import BAD, CANDIDATES, NOT_THERE, Condition, FlightState, Kind, Role, State
 from ckptdeck.core.survey import ResumePoint, Side, Step, Survey
 from ckptdeck.core.times import is_quiet
-from ckptdeck.core.verify import verify_one
+
+if TYPE_CHECKING:
+    from ckptdeck.core.plans.plan import Plan
 
 Warn = Callable[[str], None]
 _BELIEVED = frozenset({Condition.OK, Condition.UNINITIALISED})
@@ -68,6 +68,10 @@ def plan_bring_back(survey: Survey, name: str) -> Plan:
 
     The plan is empty where the primary holds something under that name that is not bad.
     """
+    from ckptdeck.core.plans.items import does
+    from ckptdeck.core.plans.plan import Act, Plan
+    from ckptdeck.core.plans.repair import plan_repair
+
     good = None if survey.mirror is None else survey.mirror.find(name)
     here = survey.primary.find(name)
     if here is not None and here.state in BAD:
@@ -134,6 +138,8 @@ class _Search:
         return None
 
     def hash_now(self, side: Side, copy: Checkpoint) -> ResumePoint | None:
+        from ckptdeck.core.verify import verify_one
+
         try:
             seen = verify_one(self.host, self.pair.on(side.role), copy.name, self.effort)
         except Cancelled:

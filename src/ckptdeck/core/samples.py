@@ -12,9 +12,8 @@ from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import combinations
-from statistics import median
 
-from ckptdeck.core.amounts import counted, size_text, span_text
+from ckptdeck.core.amounts import counted, median, size_text, span_text
 from ckptdeck.core.record_format import iso, seconds_of
 from ckptdeck.core.values import dataclass
 

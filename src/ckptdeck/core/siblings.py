@@ -7,9 +7,8 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
-from statistics import median
 
-from ckptdeck.core.amounts import counted
+from ckptdeck.core.amounts import counted, median
 from ckptdeck.core.safe_text import visible
 from ckptdeck.core.sighting import Sighting
 from ckptdeck.core.states import Kind

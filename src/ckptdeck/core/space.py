@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby, islice, pairwise
-from statistics import median
 
-from ckptdeck.core.amounts import counted, size_text, span_text
+from ckptdeck.core.amounts import counted, median, size_text, span_text
 from ckptdeck.core.policy import Policy
-from ckptdeck.core.sides import Projection, Side, Step
+from ckptdeck.core.sides import Projection, Side, Step, Survey
 from ckptdeck.core.sighting import Checkpoint
-from ckptdeck.core.states import FlightState, State
+from ckptdeck.core.states import FlightState, Role, State
 from ckptdeck.core.times import doubt_about
 from ckptdeck.core.values import dataclass
 
@@ -168,3 +167,22 @@ def _size_basis(sizes: list[int]) -> str:
     if not sizes:
         return "no size yet: nothing good is there"
     return f"largest of the last {len(sizes)}: {size_text(max(sizes))}"
+
+
+def room_on(survey: Survey, role: Role) -> int | None:
+    """Bytes that may be used on a side: free, less the reserve, less what is being written. None: unknown."""
+    side = survey.side(role)
+    if side is None or side.inventory.volume is None:
+        return None
+    volume = side.inventory.volume
+    same_device = survey.sides if survey.shared_device else (side,)
+    pending = sum(bytes_still_needed(each) for each in same_device)
+    return volume.free - reserve_on(survey, role) - pending
+
+
+def reserve_on(survey: Survey, role: Role) -> int:
+    """Bytes that stay free (`[space] reserve`)."""
+    side = survey.side(role)
+    if side is None or side.inventory.volume is None:
+        return 0
+    return int(side.inventory.volume.total * survey.policy.reserve_fraction)

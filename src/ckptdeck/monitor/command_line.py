@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
 
-from ckptdeck.core.plans.plan import Plan
 from ckptdeck.core.safe_text import shell_word
+
+if TYPE_CHECKING:
+    from ckptdeck.core.plans.plan import Plan
 
 
 def command_line(plan: Plan, primary: str, mirror: str | None) -> str:

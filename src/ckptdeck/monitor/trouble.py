@@ -6,10 +6,9 @@ from collections.abc import Iterator
 from enum import IntEnum
 
 from ckptdeck.core.amounts import counted, moment_text, size_text
-from ckptdeck.core.plans.room import room_on
 from ckptdeck.core.safe_text import visible
 from ckptdeck.core.sighting import Checkpoint, InFlight
-from ckptdeck.core.space import bytes_still_needed
+from ckptdeck.core.space import bytes_still_needed, room_on
 from ckptdeck.core.states import BAD, CANDIDATES, Condition, FlightState, Role, State, Verdict
 from ckptdeck.core.survey import Projection, Side, Step, Survey
 from ckptdeck.core.values import dataclass

@@ -10,29 +10,10 @@ from ckptdeck.core.guards import Guard
 from ckptdeck.core.plans.keep import would_free
 from ckptdeck.core.plans.plan import Act, PlanItem, Refusal
 from ckptdeck.core.sides import Survey
-from ckptdeck.core.space import bytes_still_needed
+from ckptdeck.core.space import reserve_on, room_on
 from ckptdeck.core.states import Role
 
 _TAKES_ROOM = frozenset({Act.COPY, Act.REPAIR})
-
-
-def room_on(survey: Survey, role: Role) -> int | None:
-    """Bytes that may be used on a side: free, less the reserve, less what is being written. None: unknown."""
-    side = survey.side(role)
-    if side is None or side.inventory.volume is None:
-        return None
-    volume = side.inventory.volume
-    same_device = survey.sides if survey.shared_device else (side,)
-    pending = sum(bytes_still_needed(each) for each in same_device)
-    return volume.free - reserve_on(survey, role) - pending
-
-
-def reserve_on(survey: Survey, role: Role) -> int:
-    """Bytes that stay free (`[space] reserve`)."""
-    side = survey.side(role)
-    if side is None or side.inventory.volume is None:
-        return 0
-    return int(side.inventory.volume.total * survey.policy.reserve_fraction)
 
 
 def need_of(item: PlanItem) -> int:
