@@ -51,6 +51,8 @@ class Against:
     program: str
     base: str
     reach: float | None = None
+    less: str = ""
+    """Another program whose time is taken off first, such as what it takes to start."""
 
 
 @dataclass(slots=True)
@@ -60,7 +62,7 @@ class Contest:
     subject: str
     programs: Sequence[Program]
     ratios: Sequence[Against]
-    allowance: float = 0.15
+    allowance: float = 0.25
     """Processors that may be busy beside a run: more where the kernel's own threads write for it."""
     times: dict[str, list[float]] = field(default_factory=dict)
     disturbed: int = 0
@@ -93,12 +95,14 @@ class Contest:
         return elapsed
 
     def _row(self, ratio: Against) -> Row:
-        name = f"{ratio.program} / {ratio.base}"
+        name = f"{ratio.program}{' less ' if ratio.less else ''}{ratio.less} / {ratio.base}"
         missing = {program.name: program.missing for program in self.programs}
         lacking = missing[ratio.program] or missing[ratio.base]
         if lacking:
             return not_here(self.subject, name, lacking)
         ours, theirs = self.times[ratio.program], self.times[ratio.base]
+        if ratio.less:
+            ours = [one - other for one, other in zip(ours, self.times[ratio.less], strict=True)]
         each = [one / other for one, other in zip(ours, theirs, strict=True)]
         return Row(
             self.subject,

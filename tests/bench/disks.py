@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,6 +19,7 @@ _BLOCK = 64 * MIB
 @contextlib.contextmanager
 def two_volumes(room: Path, size: int, fs_type: str = "ext4") -> Iterator[tuple[Path, Path]]:
     """Directories on two file systems of `size` bytes each, or both in `room` where nothing can be mounted."""
+    room.mkdir(exist_ok=True)
     with contextlib.ExitStack() as stack:
         if may_mount():
             places = [stack.enter_context(_volume(room / name, size, fs_type)) for name in ("source", "target")]
@@ -79,6 +81,14 @@ def make_cold(path: Path) -> None:
     with open(path, "rb", buffering=0) as file:
         os.fsync(file.fileno())
         os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+
+
+def in_memory(size: int) -> Path | None:
+    """A tmpfs with room for twice `size`, None where there is none."""
+    place = Path("/dev/shm")
+    if not place.is_dir() or shutil.disk_usage(place).free < 2 * size:
+        return None
+    return place
 
 
 def settle(place: Path) -> None:

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _TICK = os.sysconf("SC_CLK_TCK")
-DISTURBED = 0.15
+DISTURBED = 0.25
 """Processors that others kept busy on average; with more, a round is measured again."""
 _LOOK = 0.25
-_PATIENCE = 60.0
+_PATIENCE = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ def taken_by_others(before: Busy, after: Busy, ours: float) -> float:
 
 
 def wait_until_quiet(limit: float = DISTURBED) -> bool:
-    """Waits until the machine is idle; False when it never was for a minute."""
+    """Waits until the machine is idle; False when it never was for a while."""
     deadline = time.monotonic() + _PATIENCE
     while time.monotonic() < deadline:
         before = busy_now()
