@@ -39,6 +39,33 @@ def test_limit_and_tail(tmp_path: Path) -> None:
     assert 1000 < len(log.read_log(FileSystem(), str(tmp_path), limit=10_000)) < 3000
 
 
+def test_it_never_grows_without_bound_and_keeps_the_newest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(log, "MOST", 5_000)
+    host = made_up_host(StandingClock())
+    for number in range(60):
+        log.append(host, str(tmp_path), text=f"entry {number}", outcome="done", command="x" * 400)
+    sizes = {path.name: path.stat().st_size for path in tmp_path.iterdir()}
+    assert set(sizes) == {"log.jsonl", "log.jsonl.1"}
+    assert all(size < log.MOST + 1000 for size in sizes.values())
+    told = [entry.text for entry in log.read_log(FileSystem(), str(tmp_path))]
+    assert told == [f"entry {number}" for number in range(59, 59 - len(told), -1)]
+    assert len(told) > 5_000 // 600, "the earlier file is read, too"
+
+
+def test_who_comes_second_does_not_set_the_new_file_aside(tmp_path: Path) -> None:
+    """Another process is between finding it long and giving it the other name."""
+    path = tmp_path / "log.jsonl"
+    path.write_bytes(b"x" * log.MOST + b"\n")
+    host = made_up_host(StandingClock())
+    with path.open("ab") as other:
+        assert FileSystem().try_lock(other.fileno())
+        assert log.append(host, str(tmp_path), text="ours", outcome="done")
+        assert os.listdir(tmp_path) == ["log.jsonl"]
+        os.rename(path, tmp_path / "log.jsonl.1")
+    assert log.append(host, str(tmp_path), text="later", outcome="done")
+    assert [entry.text for entry in log.read_log(FileSystem(), str(tmp_path))] == ["later", "ours"]
+
+
 @pytest.mark.parametrize("damage", [b"", b"{", b"[]", b"null", b"\xff\xfe", b'{"at": "soon"}', b'{"at": 3}', b"\0\0\0"])
 def test_a_damaged_line_is_left_out(tmp_path: Path, damage: bytes) -> None:
     host = made_up_host(StandingClock())

@@ -27,7 +27,7 @@ class ActivityLog:
         self._own: deque[LogEntry] = deque(maxlen=LIMIT)
         self._written: deque[LogEntry] = deque(maxlen=LIMIT)
         self._stored: tuple[LogEntry, ...] = ()
-        self._stored_stamp: tuple[int, int] | None = None
+        self._stored_stamp: tuple[int, int, int] | None = None
 
     def write(self, control: str | None, *, text: str, command: str, outcome: str) -> None:
         """Adds one entry, in the file too when there is one. May block on the set's file system."""
@@ -55,11 +55,11 @@ class ActivityLog:
         return tuple(sorted(known, key=lambda entry: entry.at, reverse=True)[:LIMIT])
 
 
-def _stamp(fs: FileSystem, control: str | None) -> tuple[int, int] | None:
+def _stamp(fs: FileSystem, control: str | None) -> tuple[int, int, int] | None:
     if control is None:
         return None
     try:
         status = fs.lstat(os.path.join(control, LOG))
     except OSError:
         return None
-    return status.st_size, status.st_mtime_ns
+    return status.st_ino, status.st_size, status.st_mtime_ns

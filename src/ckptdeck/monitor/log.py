@@ -1,14 +1,20 @@
 """Who did what to a set: `log.jsonl` in its control directory, one line per operation.
 
+A file that has become long gets the name `log.jsonl.1`, over an older one of that name, and a new one is begun: both
+together stay below twice MOST.
+
 Best effort by design: a full disk, a read-only mount or a missing control directory must never stop or fail the
 operation that is being written down, and reading it back never fails because of one damaged line.
 """
 
 from __future__ import annotations
 
+import contextlib
 import getpass
+import itertools
 import json
 import os
+from collections.abc import Iterator
 from datetime import UTC, datetime
 
 from ckptdeck.core.checkpoint_set import LOG
@@ -16,8 +22,11 @@ from ckptdeck.core.filesystem import FileSystem, opened
 from ckptdeck.core.host import Host
 from ckptdeck.monitor.snapshot import LogEntry
 
+MOST = 1024 * 1024
+"""Bytes after which a new file is begun."""
+EARLIER = LOG + ".1"
 _TAIL = 256 * 1024
-"""Bytes read back at most; the newest lines are at the end."""
+"""Bytes read back at most of each file; the newest lines are at the end."""
 
 
 def append(host: Host, control: str | None, *, text: str, outcome: str, command: str | None = None) -> bool:
@@ -35,6 +44,7 @@ def append(host: Host, control: str | None, *, text: str, outcome: str, command:
     )
     path = os.path.join(control, LOG)
     try:
+        _begin_anew_when_long(host.fs, control)
         with opened(host.fs, path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW) as fd:
             # One write: O_APPEND keeps lines of several processes whole.
             data = memoryview(line.encode("ascii") + b"\n")
@@ -43,16 +53,37 @@ def append(host: Host, control: str | None, *, text: str, outcome: str, command:
         return False
 
 
+def _begin_anew_when_long(fs: FileSystem, control: str) -> None:
+    """Sets a long file aside. Raises OSError.
+
+    Of several processes that find it long, one does it: who has its lock, and still finds it under its name. What
+    somebody else writes into it meanwhile goes into the same file, under the other name.
+    """
+    path = os.path.join(control, LOG)
+    with contextlib.suppress(FileNotFoundError):
+        if fs.lstat(path).st_size < MOST:
+            return
+        with opened(fs, path, os.O_WRONLY | os.O_NOFOLLOW) as fd:
+            if fs.try_lock(fd) and fs.fstat(fd).st_ino == fs.lstat(path).st_ino:
+                fs.rename(path, os.path.join(control, EARLIER))
+
+
 def read_log(fs: FileSystem, control: str | None, limit: int = 500) -> tuple[LogEntry, ...]:
     """The newest entries, newest first. Lines that cannot be understood are left out."""
     if control is None:
         return ()
-    try:
-        data = _read_tail(fs, os.path.join(control, LOG))
-    except OSError:
-        return ()
-    entries = (_entry(line) for line in reversed(data.split(b"\n")) if line)
-    return tuple(entry for entry in entries if entry is not None)[:limit]
+    return tuple(itertools.islice(_newest_first(fs, control), limit))
+
+
+def _newest_first(fs: FileSystem, control: str) -> Iterator[LogEntry]:
+    """The earlier file is only read by whoever wants more than the newer one has."""
+    for name in (LOG, EARLIER):
+        try:
+            data = _read_tail(fs, os.path.join(control, name))
+        except OSError:
+            continue
+        entries = (_entry(line) for line in reversed(data.split(b"\n")) if line)
+        yield from (entry for entry in entries if entry is not None)
 
 
 def _read_tail(fs: FileSystem, path: str) -> bytes:
