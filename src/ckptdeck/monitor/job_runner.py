@@ -30,7 +30,9 @@ Work = Callable[[Effort, OnResult], None]
 TELL_EVERY = 0.2
 """Seconds between two pictures of the same running job, at least."""
 _HISTORY = 100
-"""Jobs that are over and still listed."""
+"""Jobs that are over and still listed, at most."""
+_RESULTS = 20_000
+"""Results of jobs that are over and still listed, at most; the newest job keeps all of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +52,10 @@ class Order:
     """See Meter."""
     bytes_per_second: float | None = None
     if_we_quit: str = ""
+
+
+def _is_over(_effort: Effort, _on_result: OnResult) -> None:
+    """In place of the work of a job that has ended."""
 
 
 class _Task:
@@ -230,6 +236,7 @@ class JobRunner:
             task.job = over
             task.thread = None
             self._leave_lane(task)
+            task.order = replace(task.order, work=_is_over)  # what it worked with holds a whole survey
             self._remember_over(task)
             self._changed(self._jobs())
             self._turn.notify_all()
@@ -275,10 +282,12 @@ class JobRunner:
         return all(task.job.state.over for task in self._tasks.values())
 
     def _remember_over(self, task: _Task) -> None:
-        """Among those that are over, and drops the one that has been longest."""
+        """Among those that are over, and drops what has been over for longest."""
         self._over.append(task.job.id)
-        if len(self._over) > _HISTORY:
-            del self._tasks[self._over.popleft()]
+        held = sum(len(self._tasks[job].results) for job in self._over)
+        while len(self._over) > _HISTORY or (held > _RESULTS and len(self._over) > 1):
+            dropped = self._tasks.pop(self._over.popleft())
+            held -= len(dropped.results)
 
     def _set_state(self, task: _Task, state: JobState) -> None:
         task.job = replace(task.job, state=state)
