@@ -141,5 +141,5 @@ def run_once(words: Sequence[str]) -> None:
 
 
 def environment() -> dict[str, str]:
-    """Ours, without what a developer set for the product."""
-    return {name: value for name, value in os.environ.items() if not name.startswith("CKPTDECK_")}
+    """Ours, without what a developer set for the product; compiled modules are kept, as an installation does."""
+    return {name: value for name, value in os.environ.items() if not name.startswith(("CKPTDECK_", "PYTHON"))}

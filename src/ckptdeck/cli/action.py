@@ -7,16 +7,15 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from ckptdeck.cli import json_output, plan_text, text
+from ckptdeck.cli.known_names import require_known
 from ckptdeck.cli.plan_file import SavedPlan, read_plan_file, restrict
 from ckptdeck.cli.session import Session, require_changeable
 from ckptdeck.cli.terminal import Terminal
 from ckptdeck.core.amounts import counted
 from ckptdeck.core.apply import apply, error_of_refusal
-from ckptdeck.core.errors import UsageError, VolumeSuspect
+from ckptdeck.core.errors import UsageError
 from ckptdeck.core.plans.plan import Act, ItemResult, Outcome, Plan, PlanItem, PlanResult
-from ckptdeck.core.safe_text import visible
 from ckptdeck.core.states import Role
-from ckptdeck.core.survey import Survey
 from ckptdeck.monitor import log
 from ckptdeck.monitor.command_line import command_line
 from ckptdeck.monitor.core_calls import PLANNERS
@@ -95,26 +94,6 @@ def blocked_code(plan: Plan) -> int:
     if not any(_blocked(plan, item) for item in plan.items):
         return 0
     return 3 if plan.acting else 4
-
-
-def require_known(survey: Survey, names: tuple[str, ...]) -> None:
-    """Raises UsageError for a name neither side has."""
-    known = {checkpoint.name for side in survey.sides for checkpoint in side.checkpoints}
-    known |= {flight.name for side in survey.sides for flight in side.inventory.in_flight}
-    unknown = [name for name in names if name not in known]
-    if not unknown:
-        return
-    readable = all(side.inventory.condition.readable for side in survey.sides)
-    if not readable:
-        raise VolumeSuspect(
-            f"{visible(unknown[0])} was not found, and not every side can be read",
-            next_step="Mount the missing side, then run the command again",
-        )
-    roots = " or ".join(visible(side.inventory.root) for side in survey.sides)
-    raise UsageError(
-        f"There is no checkpoint called {visible(unknown[0])} in {roots}",
-        next_step="`ckptdeck status` lists the names",
-    )
 
 
 def _apply(session: Session, plan: Plan, confirmed_count: int | None) -> PlanResult:

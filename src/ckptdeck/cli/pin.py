@@ -8,9 +8,9 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 
-from ckptdeck.cli.action import require_known
 from ckptdeck.cli.arguments import add_selection
 from ckptdeck.cli.interruption import Interruption
+from ckptdeck.cli.known_names import require_known
 from ckptdeck.cli.session import Session, open_session, require_changeable
 from ckptdeck.cli.terminal import Terminal
 from ckptdeck.core.checkpoint_set import CheckpointSet

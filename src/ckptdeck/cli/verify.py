@@ -10,14 +10,13 @@ import argparse
 from collections.abc import Iterator
 
 from ckptdeck.cli import text
-from ckptdeck.cli.action import require_known
 from ckptdeck.cli.arguments import add_selection
 from ckptdeck.cli.interruption import Interruption
 from ckptdeck.cli.json_output import verify_document
+from ckptdeck.cli.known_names import require_known
 from ckptdeck.cli.session import Session, open_session
 from ckptdeck.cli.terminal import Terminal
 from ckptdeck.core.amounts import counted
-from ckptdeck.core.deep_look import verify_deep
 from ckptdeck.core.errors import Cancelled, CkptdeckError, VolumeSuspect
 from ckptdeck.core.notation import parse_age, parse_rate
 from ckptdeck.core.progress import Effort
@@ -105,6 +104,8 @@ def _verify(session: Session, task: _Task, effort: Effort, *, deep: bool) -> tup
         return Verification(copy.name, task.side, copy.state, f"{copy.reason}; nothing to hash against", None, 0), 0
     try:
         if unrecorded:
+            from ckptdeck.core.deep_look import verify_deep
+
             return verify_deep(session.host, session.pair.on(task.side), _unit_of(session, task), effort), 0
         return verify_one(session.host, session.pair.on(task.side), copy.name, effort), 0
     except Cancelled:

@@ -10,9 +10,6 @@ from ckptdeck.core.filesystem import opened
 from ckptdeck.core.hashing import look_still, read_for_proof, require_still
 from ckptdeck.core.host import Host
 from ckptdeck.core.manifest import Manifest
-from ckptdeck.core.probes.deep import probe_deep
-from ckptdeck.core.probes.deep_tree import deep_tree
-from ckptdeck.core.probes.tree import LostInTree, Tree
 from ckptdeck.core.progress import UNHURRIED, Effort
 from ckptdeck.core.publish import READ_ONLY
 from ckptdeck.core.safe_text import visible
@@ -37,9 +34,14 @@ def look_deep(host: Host, unit: Unit, side: Role, effort: Effort = UNHURRIED) ->
     """What all bytes of `unit` say. Raises SourceChanged when it did not hold still, Cancelled, OSError."""
     before = look_still(host.fs, unit)
     if unit.kind is Kind.FILE:
+        from ckptdeck.core.probes.deep import probe_deep
+
         with opened(host.fs, unit.path, READ_ONLY) as fd:
             finding = probe_deep(host, fd, before.size, name=unit.name, side=side, effort=effort)
     else:
+        from ckptdeck.core.probes.deep_tree import deep_tree
+        from ckptdeck.core.probes.tree import LostInTree, Tree
+
         try:
             finding = deep_tree(host, Tree(host.fs, unit.base, unit.name, before.members, effort), side)
         except LostInTree as lost:

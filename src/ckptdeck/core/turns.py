@@ -7,6 +7,8 @@ page cache is nearly all of the cost, and two processors can do it at once. A de
 
 from __future__ import annotations
 
+import contextlib
+import mmap
 import threading
 from collections.abc import Callable
 from queue import SimpleQueue
@@ -15,6 +17,8 @@ BLOCK = 1 << 20
 """Bytes read at a time: larger ones fall out of the processor's cache and are slower (performance.md 1.1)."""
 PAIR_FROM = 32 * BLOCK
 """Less than this is over before a second thread would help: trees of many small files start none."""
+
+_HUGE_PAGE = 2 << 20
 
 Read = Callable[[memoryview, int], int]
 """(buffer, offset) → bytes read, 0 at the end. A pair calls it from both threads at once."""
@@ -36,6 +40,19 @@ def each_block(read: Read, handle: Handle, start: int, end: int, *, pair: bool) 
     return turns.came_to
 
 
+def _buffer(size: int) -> memoryview:
+    """For blocks of `size` bytes in all; in one huge page where that is worth it and the kernel has it.
+
+    Copying a file's bytes into small pages takes a third longer: the processor looks up 256 of them for each block.
+    """
+    if size < PAIR_FROM:
+        return memoryview(bytearray(min(BLOCK, size)))
+    memory = mmap.mmap(-1, max(BLOCK, _HUGE_PAGE))
+    with contextlib.suppress(OSError):
+        memory.madvise(mmap.MADV_HUGEPAGE)
+    return memoryview(memory)[:BLOCK]
+
+
 class _Turns:
     def __init__(self, read: Read, handle: Handle, start: int, end: int) -> None:
         self._read = read
@@ -47,7 +64,7 @@ class _Turns:
         self.came_to = start
 
     def alone(self) -> None:
-        buffer = memoryview(bytearray(BLOCK))
+        buffer = _buffer(self._end - self.came_to)
         while self.came_to < self._end and self._take(self._fill(buffer, self.came_to)):
             continue
 
@@ -74,7 +91,7 @@ class _Turns:
 
     def _work(self, me: int, start: int) -> None:
         mine, other = self._turn[me], self._turn[1 - me]
-        buffer = memoryview(bytearray(BLOCK))
+        buffer = _buffer(self._end - start)
         for offset in range(start, self._end, 2 * BLOCK):
             block = self._fill(buffer, offset)
             if not mine.get():
