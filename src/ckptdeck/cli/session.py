@@ -23,6 +23,7 @@ from ckptdeck.core.values import dataclass
 from ckptdeck.monitor.command_line import directory_word
 from ckptdeck.monitor.host import this_host
 from ckptdeck.monitor.policy_file import PolicyInForce, read_policy
+from ckptdeck.monitor.priority import lowered_priority
 
 if TYPE_CHECKING:
     from ckptdeck.core.survey import Survey
@@ -59,9 +60,18 @@ class Session:
 
         return take_settled_survey(self.host, self.pair, self.policy)
 
+    def spare_the_next(self, survey: Survey) -> None:
+        """Called once the answer is out, by commands that look and may write: the next look opens fewer files."""
+        from ckptdeck.core.reading_index import spare_the_next
+
+        for side in survey.sides:
+            spare_the_next(self.host, self.pair.on(side.role), side.inventory)
+
     @contextlib.contextmanager
     def working(self, bytes_per_second: float | None = None) -> Iterator[tuple[Effort, ProgressBar]]:
-        """Long work: progress is shown, and the first Ctrl-C asks it to stop at a safe point."""
+        """Long work: it lets everybody else go first, progress is shown, and the first Ctrl-C asks it to stop at a safe
+        point.
+        """
         import logging
 
         from ckptdeck.cli.warnings_above import WarningsAbove
@@ -72,7 +82,7 @@ class Session:
         logger = logging.getLogger("ckptdeck")
         logger.addHandler(handler)
         try:
-            with self.interruption.working() as token:
+            with lowered_priority(), self.interruption.working() as token:
                 yield Effort(report=bar, cancel=token, bytes_per_second=rate), bar
         finally:
             logger.removeHandler(handler)

@@ -23,11 +23,11 @@ from ckptdeck.core.survey import Side, Survey
 from ckptdeck.monitor.activity import ActivityLog
 from ckptdeck.monitor.core_calls import CoreCalls, core_calls
 from ckptdeck.monitor.desk import Desk
-from ckptdeck.monitor.io_priority import lower_io_priority
 from ckptdeck.monitor.job_runner import JobRunner
 from ckptdeck.monitor.job_words import item_line, plan_line
 from ckptdeck.monitor.looking import DEFAULT_TIMING, Timing, Wait, wait_for
 from ckptdeck.monitor.orders import Workshop, plan_order, verify_order, verify_orders
+from ckptdeck.monitor.priority import lower_priority
 from ckptdeck.monitor.resume_check import ResumeCheck
 from ckptdeck.monitor.snapshot import Answer, Job, JobState, Snapshot
 from ckptdeck.monitor.space_samples import SampleKeeper
@@ -58,7 +58,7 @@ class LiveEngine:
         timing: Timing = DEFAULT_TIMING,
         wait: Wait = wait_for,
         watch: Watch = watch_directory,
-        prepare_job: Callable[[], object] = lower_io_priority,
+        prepare_job: Callable[[], object] = lower_priority,
     ) -> None:
         self._host = host
         self._core = core_calls() if core is None else core
