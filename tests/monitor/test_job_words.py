@@ -7,7 +7,7 @@ import pytest
 from ckptdeck.core.plans.plan import Act, Plan, PlanItem
 from ckptdeck.core.states import Role
 from ckptdeck.monitor.core_calls import PLANNERS
-from ckptdeck.monitor.job_words import IF_WE_QUIT, item_line, job_title
+from ckptdeck.monitor.job_words import IF_WE_QUIT, item_line, job_title, plan_line
 
 ID = "20260302T143207Z-1f2e3d4c"
 
@@ -36,6 +36,9 @@ CASES = [
     (Plan("rollback", (item(Act.RETIRE),), options={"step": "800"}), "roll back to step 800", "rollback /p /m 800"),
     (Plan("mark-bad", (item(Act.MARK_BAD), item(Act.MARK_BAD))), "mark-bad a.pt", "mark-bad /p /m a.pt"),
     (Plan("recover", (item(Act.FINISH),)), "recover a.pt", "recover /p /m"),
+    (Plan("mend", (item(Act.FINISH), item(Act.COPY, "b.pt"))), "recover 2 checkpoints", "recover /p /m"),
+    (Plan("mend", (item(Act.REPAIR),)), "recover a.pt", "repair /p /m a.pt"),
+    (Plan("mend", (item(Act.COPY, side=Role.PRIMARY),)), "recover a.pt", "restore /p /m a.pt"),
 ]
 
 
@@ -48,6 +51,12 @@ def test_titles_and_lines(plan: Plan, title: str, line: str) -> None:
 def test_a_pointer_is_copied_only_with_its_plan() -> None:
     plan = Plan("mirror", (item(Act.COPY), item(Act.POINTER, "latest")), options={"all": "true"})
     assert item_line(plan, plan.items[1], "/p", "/m") == "ckptdeck mirror /p /m --all"
+
+
+def test_what_is_done_after_a_crash_is_a_line_of_the_commands_it_needs() -> None:
+    plan = Plan("mend", (item(Act.COPY), item(Act.REPAIR), item(Act.COPY, side=Role.PRIMARY), item(Act.KEEP)))
+    words = ("recover", "mirror", "repair", "restore")
+    assert plan_line(plan, "/p", "/m") == " && ".join(f"ckptdeck {word} /p /m" for word in words)
 
 
 def test_every_action_says_what_a_quit_leaves() -> None:

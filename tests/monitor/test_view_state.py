@@ -10,12 +10,15 @@ from ckptdeck.monitor.view_state import ViewState, load_view_state, save_view_st
 def test_what_was_saved_comes_back(tmp_path: Path) -> None:
     path = view_state_path({"XDG_STATE_HOME": str(tmp_path)})
     assert path == str(tmp_path / "ckptdeck" / "view.json")
-    assert save_view_state(path, ViewState(order="worst", theme="light"))
-    assert load_view_state(path) == ViewState(order="worst", theme="light")
+    state = ViewState(order="worst", theme="light", filters=("-safe", "1750"))
+    assert save_view_state(path, state)
+    assert load_view_state(path) == state
     assert [entry.name for entry in (tmp_path / "ckptdeck").iterdir()] == ["view.json"]
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", '{"order": 3}', '{"colour": "x"}', "\xff"])
+@pytest.mark.parametrize(
+    "text", ["", "{", "[]", '{"order": 3}', '{"filters": 3}', '{"filters": [1, {}]}', '{"colour": "x"}', "\xff"]
+)
 def test_nonsense_means_defaults(tmp_path: Path, text: str) -> None:
     path = tmp_path / "view.json"
     path.write_bytes(text.encode("latin-1"))

@@ -7,10 +7,13 @@ import pytest
 from ckptdeck.monitor.core_calls import PLANNERS
 from ckptdeck.tui.actions import REGISTRY, Place, offered, refused
 from ckptdeck.tui.app import ConsoleApp
+from ckptdeck.tui.screens.activity import ActivityScreen
+from ckptdeck.tui.screens.detail import DetailScreen
 from ckptdeck.tui.screens.in_flight import InFlightScreen
 from ckptdeck.tui.screens.jobs import JobsScreen
 from ckptdeck.tui.screens.overview import Overview
 from ckptdeck.tui.screens.quarantine import QuarantineScreen
+from ckptdeck.tui.screens.reader import StoryReader
 from ckptdeck.tui.screens.recovery import RecoveryScreen
 from ckptdeck.tui.screens.space import SpaceScreen
 from ckptdeck.tui.view_model.keys import footer_line, help_lines
@@ -18,10 +21,14 @@ from ckptdeck.tui.view_model.line import text_of, width_of
 from ckptdeck.tui.view_model.view import Lock
 from ckptdeck.tui.widgets.keyed_list import KeyedList
 
-SCREENS = (Place.OVERVIEW, Place.IN_FLIGHT, Place.JOBS, Place.QUARANTINE, Place.RECOVERY, Place.SPACE)
+SCREENS = (
+    Place.OVERVIEW, Place.IN_FLIGHT, Place.JOBS, Place.QUARANTINE, Place.RECOVERY, Place.SPACE, Place.ACTIVITY,
+    Place.DETAIL, Place.STORY,
+)  # fmt: skip
+WITHOUT_LIST = (Place.SPACE, Place.DETAIL, Place.STORY)
 CHANGING = {
     "mirror", "mirror_kept", "repair", "restore", "prune", "quarantine", "rollback", "mark_bad", "unmark_bad",
-    "recover", "put_back", "purge", "purge_all",
+    "put_back", "purge", "purge_all",
 }  # fmt: skip
 HANDLERS = {
     Place.OVERVIEW: Overview,
@@ -30,6 +37,9 @@ HANDLERS = {
     Place.QUARANTINE: QuarantineScreen,
     Place.RECOVERY: RecoveryScreen,
     Place.SPACE: SpaceScreen,
+    Place.ACTIVITY: ActivityScreen,
+    Place.DETAIL: DetailScreen,
+    Place.STORY: StoryReader,
     Place.LIST: KeyedList,
     Place.EVERYWHERE: ConsoleApp,
 }
@@ -43,7 +53,8 @@ def test_no_key_is_dead() -> None:
 
 @pytest.mark.parametrize("place", SCREENS)
 def test_no_key_means_two_things(place: Place) -> None:
-    reachable = [a for a in REGISTRY if {place, Place.LIST, Place.EVERYWHERE} & set(a.places)]
+    here = {place, Place.EVERYWHERE} if place in WITHOUT_LIST else {place, Place.LIST, Place.EVERYWHERE}
+    reachable = [a for a in REGISTRY if here & set(a.places)]
     keys = Counter(key for action in reachable for key in action.keys)
     assert [key for key, number in keys.items() if number > 1] == []
 
@@ -75,16 +86,16 @@ def test_more_room_never_takes_a_key_away() -> None:
 
 def test_what_changes_files_is_refused_while_locked_and_gone_when_read_only() -> None:
     free = {action.id for action in REGISTRY if not refused(action, Lock.LOCKED)}
-    assert {"verify", "filter", "help", "adopt", "unlock"} <= free
+    assert {"verify", "filter", "help", "adopt", "unlock", "recover"} <= free
     assert free.isdisjoint(CHANGING)
     left = {action.id for place in SCREENS for action in offered(place, Lock.READ_ONLY)}
-    assert left.isdisjoint(CHANGING | {"adopt", "unlock"})
+    assert left.isdisjoint(CHANGING | {"adopt", "unlock", "recover"})
     assert {"recovery", "quarantined"} <= left
     assert not any(refused(action, Lock.UNLOCKED) for action in REGISTRY)
 
 
 def test_every_plan_of_the_registry_is_one_of_the_engine() -> None:
-    assert {action.plan for action in REGISTRY if action.plan} == set(PLANNERS) - {"start"}
+    assert {action.plan for action in REGISTRY if action.plan} == set(PLANNERS) - {"start", "recover"}
     assert all(action.changes for action in REGISTRY if action.plan)
 
 

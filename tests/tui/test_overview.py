@@ -149,7 +149,7 @@ async def test_problems_shows_only_those_and_the_trouble_in_words() -> None:
 
 async def test_chosen_rows_survive_a_sort_and_a_scan_and_are_what_is_acted_on() -> None:
     async with open_console(start_locked=False) as console:
-        await console.press("j", "space", "space", "o")
+        await console.press("j", "v", "v", "o")
         await console.update(survey=scenes.survey())
         assert "●" in console.text
         await console.press("V")
@@ -206,7 +206,7 @@ async def test_an_empty_run_says_what_it_waits_for() -> None:
     async with open_console(scenes.snapshot(survey=replace(bare, primary=primary), trouble=())) as console:
         assert "No checkpoint yet." in console.text
         assert "RESUME none  nothing saved yet: a fresh run" in console.text
-        await console.press("m", "V", "C", "c", "space", "j", "G")
+        await console.press("m", "V", "C", "c", "v", "space", "z", "j", "G")
         assert console.engine.asked == []
 
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from ckptdeck.core.plans.mend import plan_mend
 from ckptdeck.core.plans.recover import plan_recover
 from ckptdeck.core.progress import Progress
 from ckptdeck.core.sighting import Removing
@@ -34,29 +35,30 @@ async def test_the_answer_comes_first_then_the_steps_then_what_stays() -> None:
         places = [
             text.index(words)
             for words in (
-                "Resume from step 2500 on the primary (step_2500.pt, verified 3m00s ago)",
+                "RESUME 2500  whole on both sides, verified 3m ago",
+                "c  python train.py --resume /data/ckpt/step_2500.pt",
                 "finishes step 2550",
-                "no step is lost",
-                "2 steps to take: R reviews them",
+                "then repairs 1, copies 2 checkpoints to the mirror",
+                "5 steps to take: R reviews them, y takes them",
                 "1. finish     step_2550.pt",
                 "2. finish     step_1200.pt",
-                "stays      step_2450.pt",
-                "stays      step_1750.pt",
+                "3. repair     step_1750.pt",
+                "4. copy       step_2450.pt",
+                "5. copy       step_1700.pt",
             )
         ]
         assert places == sorted(places)
         assert "complete, and only its name is missing" in text
+        assert "no step is" in text
 
 
 async def test_every_thing_has_its_key() -> None:
     async with open_console(aftermath.after_reboot(), start_locked=False) as console:
         await console.press("R")
         for name, key, label, asked in (
-            (STEP(2550), "R", "Recover", ("recover", ())),
-            (STEP(1200), "R", "Recover", ("recover", ())),
-            (STEP(2450), "m", "Mirror", ("mirror", (STEP(2450),))),
-            (STEP(1750), "r", "Repair", ("repair", (STEP(1750),))),
-            (STEP(1700), "A", "Adopt", ("adopt", (STEP(1700),))),
+            (STEP(2550), "R", "Recover all", ("mend", ())),
+            (STEP(1200), "R", "Recover all", ("mend", ())),
+            (STEP(1750), "R", "Recover all", ("mend", ())),
         ):
             assert f" {name} on " in console.text
             assert f" {key}  {label}: shown for review first" in console.text
@@ -64,6 +66,11 @@ async def test_every_thing_has_its_key() -> None:
             assert console.engine.asked[-1] == asked
             assert console.at == "PlanReview"
             await console.press("escape", "j")
+        await console.press("G")
+        for key, action in (("m", "mirror"), ("r", "repair"), ("A", "adopt")):
+            await console.press(key)
+            assert console.engine.asked[-1] == (action, (STEP(1700),))
+            await console.press("escape")
         await console.press("V", "c")
         assert console.engine.asked[-1] == ("verify", (STEP(1700),))
         assert console.app.clipboard == "python train.py --resume /data/ckpt/step_2500.pt"
@@ -73,7 +80,7 @@ async def test_what_another_program_left_can_be_set_aside() -> None:
     strange = scenes.part(2550, 10, state=FlightState.STALE, ours=False, writer=None)
     survey = changed(scenes.survey(), Role.PRIMARY, in_flight=(strange,))
     async with open_console(scenes.snapshot(survey=survey), start_locked=False) as console:
-        await console.press("R")
+        await console.press("R", "G")
         assert "was left by another program" in console.text
         assert " X  Quarantine: shown for review first" in console.text
         await console.press("X")
@@ -82,9 +89,9 @@ async def test_what_another_program_left_can_be_set_aside() -> None:
 
 async def test_r_reviews_the_plan_and_y_does_it() -> None:
     snapshot = aftermath.after_reboot()
-    plan = plan_recover(survey_of(snapshot))
+    plan = plan_mend(survey_of(snapshot))
     async with open_console(snapshot, start_locked=False) as console:
-        console.engine.plans["recover"] = plan
+        console.engine.plans["mend"] = plan
         await console.press("R", "R")
         assert "resume from step 2500" in console.text
         await console.press("y")
@@ -92,15 +99,29 @@ async def test_r_reviews_the_plan_and_y_does_it() -> None:
         await console.update(survey=scenes.survey())
         assert "step_1200.pt" not in console.text
         await console.press("R")
-        assert "There is nothing to finish or to clear." in console.said
-        assert console.at == "RecoveryScreen"
+        assert console.at == "PlanReview", "the rest is still to be copied"
 
 
-async def test_locked_shows_everything_and_does_nothing() -> None:
-    async with open_console(aftermath.after_reboot()) as console:
-        await console.press("R", *"RmreX")
+async def test_locked_only_the_reviewed_whole_can_be_done() -> None:
+    snapshot = aftermath.after_reboot()
+    async with open_console(snapshot) as console:
+        console.engine.plans["mend"] = plan_mend(survey_of(snapshot))
+        await console.press("R", *"mreX")
         assert console.engine.asked == []
-        assert "LOCKED, look only: Recover would change files" in console.said
+        assert "LOCKED, look only: Mirror would change files" in console.said
+        await console.press("R", "y")
+        assert [plan.action for plan in console.engine.submitted] == ["mend"]
+        assert "UNLOCKED" in console.text
+
+
+async def test_the_plan_is_thought_over_beside_the_loop() -> None:
+    async with open_console(aftermath.after_reboot()) as console:
+        console.engine.thinking = True
+        await console.press("R")
+        assert " planning …" in console.text
+        console.engine.answer()
+        await console.settle()
+        assert "5 steps to take" in console.text
 
 
 async def test_it_opens_by_itself_once() -> None:
@@ -140,7 +161,7 @@ async def test_it_stays_away_when_read_only_and_when_all_is_well() -> None:
         await console.update(survey=scenes.survey())
         assert console.at == "Overview"
         await console.press("R")
-        assert "Nothing has to be finished or cleared" in console.text
+        assert "3 steps to take" in console.text
 
 
 async def test_every_size_keeps_the_answer_the_steps_and_the_way_out() -> None:
@@ -149,7 +170,7 @@ async def test_every_size_keeps_the_answer_the_steps_and_the_way_out() -> None:
         for width, height in ((160, 45), (80, 24), (40, 12), (30, 8)):
             await console.resize(width, height)
             assert len(console.text.splitlines()) == height
-            for words in ("Resume from step 2500", "finish     step_2", "q Back", "? Help"):
+            for words in ("RESUME 2500", "finish     step_2", "q Back", "? Help"):
                 assert words in console.text, (width, words)
 
 

@@ -59,7 +59,7 @@ def apply(
         pair = _initialise(host, pair)
     pair = find_pair(host.fs, pair.primary.root, pair.mirror.root if pair.mirror is not None else None)
     _require_sides(pair, plan)
-    if plan.action == "recover":
+    if plan.action in ("recover", "mend"):
         _sweep(host, pair, policy)
     if plan.count is not None and confirmed_count != plan.count:
         raise Refused(

@@ -19,6 +19,7 @@ from ckptdeck.core.filesystem import FileSystem
 from ckptdeck.core.host import Host
 from ckptdeck.core.plans.adopt import plan_adopt
 from ckptdeck.core.plans.mark import plan_mark_bad, plan_unmark_bad
+from ckptdeck.core.plans.mend import plan_mend
 from ckptdeck.core.plans.mirror import plan_mirror
 from ckptdeck.core.plans.plan import ItemResult, Plan, PlanResult
 from ckptdeck.core.plans.prune import plan_prune, wish_of
@@ -96,6 +97,12 @@ def _recover(survey: Survey, names: Sequence[str], options: Mapping[str, str]) -
     return plan_recover(survey)
 
 
+def _mend(survey: Survey, names: Sequence[str], options: Mapping[str, str]) -> Plan:
+    _allow("mend", options)
+    _no_names("mend", names)
+    return plan_mend(survey)
+
+
 def _start(survey: Survey, names: Sequence[str], options: Mapping[str, str]) -> Plan:
     _allow("start", options)
     _no_names("start", names)
@@ -156,6 +163,7 @@ PLANNERS: Mapping[str, Planner] = {
     "mirror": _mirror,
     "repair": _repair,
     "recover": _recover,
+    "mend": _mend,
     "prune": _prune,
     "quarantine": _quarantine,
     "purge": _purge,

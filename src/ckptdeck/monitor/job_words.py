@@ -5,10 +5,13 @@ from __future__ import annotations
 from ckptdeck.core.amounts import counted
 from ckptdeck.core.plans.plan import Act, Plan, PlanItem
 from ckptdeck.core.safe_text import visible
+from ckptdeck.core.states import Role
 from ckptdeck.monitor.command_line import action_line, command_line
 
 START = "start"
 """The plan of the first day: make both directories sets, then record and mirror everything."""
+MEND = "mend"
+"""The plan after a crash: recover, and repair and copy what the whole side has."""
 COPYING = frozenset({Act.COPY, Act.REPAIR})
 
 IF_WE_QUIT = {
@@ -17,6 +20,7 @@ IF_WE_QUIT = {
     "adopt": "what is recorded stays; adopt again for the rest",
     "repair": "a bad copy keeps its place until its replacement is proven; repair again for the rest",
     "recover": "recover is offered again at the next start",
+    MEND: "what is finished and copied stays; the rest is offered again at the next start",
     "verify": "what is verified stays; verify again for the rest",
     "restore": "what is back stays; restore again goes on with the rest",
     "prune": "stops between two copies; prune again for the rest",
@@ -51,18 +55,32 @@ def title_for(verb: str, names: list[str]) -> str:
 def _verb(plan: Plan) -> str:
     if plan.action == START:
         return "record and mirror"
+    if plan.action == MEND:
+        return "recover"
     putting_back = plan.action == "restore" and "from-quarantine" in plan.options
     return "put back" if putting_back else plan.action
 
 
 def plan_line(plan: Plan, primary: str, mirror: str | None) -> str:
-    """The plan as a line for a shell. The first day's plan is three commands there."""
+    """The plan as a line for a shell: three commands on the first day, up to four after a crash."""
+    if plan.action == MEND:
+        commands = dict.fromkeys(["recover", *map(_mending, plan.acting)])
+        return " && ".join(action_line(command, primary, mirror) for command in commands)
     if plan.action != START:
         return command_line(plan, primary, mirror)
     lines = [action_line("init", primary, mirror), action_line("adopt", primary, mirror)]
     if mirror is not None:
         lines.append(action_line("mirror", primary, mirror, options={"all": "true"}))
     return " && ".join(lines)
+
+
+def _mending(item: PlanItem) -> str:
+    """The command that does one item of the plan after a crash."""
+    if item.act is Act.REPAIR:
+        return "repair"
+    if item.act in (Act.COPY, Act.POINTER):
+        return "restore" if item.side is Role.PRIMARY else "mirror"
+    return "recover"
 
 
 def item_line(plan: Plan, item: PlanItem, primary: str, mirror: str | None) -> str:
@@ -74,6 +92,9 @@ def item_line(plan: Plan, item: PlanItem, primary: str, mirror: str | None) -> s
     if item.act is Act.QUARANTINE:
         return action_line("quarantine", primary, mirror, (item.name,), {"side": str(item.side)})
     action = plan.action
+    if action == MEND:
+        action = _mending(item)
+        return action_line(action, primary, mirror, () if action == "recover" else (item.name,))
     if action == START:
         action = "mirror" if item.act in COPYING else "adopt"
     return action_line(action, primary, mirror, (item.name,))

@@ -10,12 +10,17 @@ from dataclasses import asdict
 from ckptdeck.core.values import dataclass
 
 
+FILTERS_KEPT = 20
+
+
 @dataclass(frozen=True, slots=True)
 class ViewState:
-    """Names as the console writes them; whoever reads them must expect others. A filter is never remembered."""
+    """Names as the console writes them; whoever reads them must expect others."""
 
     order: str = "newest"
     theme: str = "dark"
+    filters: tuple[str, ...] = ()
+    """Those used before, newest first, to be brought back by a key; no console starts with a filter."""
 
 
 def view_state_path(environment: Mapping[str, str]) -> str:
@@ -36,7 +41,9 @@ def load_view_state(path: str) -> ViewState:
     if not isinstance(document, dict):
         return ViewState()
     known = {key: value for key, value in document.items() if key in ("order", "theme") and isinstance(value, str)}
-    return ViewState(**known)
+    filters = document.get("filters")
+    used = [text for text in filters if isinstance(text, str)] if isinstance(filters, list) else []
+    return ViewState(**known, filters=tuple(used[:FILTERS_KEPT]))
 
 
 def save_view_state(path: str, state: ViewState) -> bool:

@@ -21,30 +21,17 @@ from ckptdeck.tui.bindings import bindings_for
 from ckptdeck.tui.drafting import Draft, Drafting, Wish
 from ckptdeck.tui.palette import RegistryCommands
 from ckptdeck.tui.screens.help import HelpScreen
-from ckptdeck.tui.screens.in_flight import InFlightScreen
-from ckptdeck.tui.screens.jobs import JobsScreen
+from ckptdeck.tui.screens.homes import SCREENS
 from ckptdeck.tui.screens.live import LiveScreen
 from ckptdeck.tui.screens.overview import Overview
 from ckptdeck.tui.screens.plan_review import Decision, PlanReview
-from ckptdeck.tui.screens.quarantine import QuarantineScreen
 from ckptdeck.tui.screens.quit_guard import QuitGuard
-from ckptdeck.tui.screens.recovery import RecoveryScreen
-from ckptdeck.tui.screens.space import SpaceScreen
 from ckptdeck.tui.settings import ConsoleSettings
 from ckptdeck.tui.view_model.alarm import TroubleWatch
 from ckptdeck.tui.view_model.interruption import InterruptionWatch
 from ckptdeck.tui.view_model.line import harmless
 from ckptdeck.tui.view_model.rows import Order
 from ckptdeck.tui.view_model.view import Lock, View, bare, look
-
-_SCREENS: dict[Place, type[LiveScreen]] = {
-    Place.JOBS: JobsScreen,
-    Place.IN_FLIGHT: InFlightScreen,
-    Place.QUARANTINE: QuarantineScreen,
-    Place.RECOVERY: RecoveryScreen,
-    Place.SPACE: SpaceScreen,
-}
-
 
 _SOON = 0.15
 """Seconds after which a plan that is still being made is worth a word."""
@@ -66,6 +53,7 @@ class ConsoleApp(App[None]):
         self._engine = engine
         self._settings = settings
         self._order = Order(view_state.order) if view_state.order in set(Order) else Order.NEWEST
+        self._used_filters = view_state.filters
         self._snapshot = engine.snapshot()
         self._second = 0
         self._trouble = TroubleWatch()
@@ -80,7 +68,7 @@ class ConsoleApp(App[None]):
     @property
     def view_state(self) -> ViewState:
         """What is worth remembering for the next start."""
-        return ViewState(order=self._order.value, theme=self.theme)
+        return ViewState(order=self._order.value, theme=self.theme, filters=self._used_filters)
 
     @property
     def view(self) -> View:
@@ -89,7 +77,7 @@ class ConsoleApp(App[None]):
         return look(self._snapshot, self._settings.clock(), self._settings.zone, self.lock, planning)
 
     def get_default_screen(self) -> Screen[None]:
-        return self._furnished(Overview(self._order))
+        return self._furnished(Overview(self._order, self._used_filters))
 
     def _furnished(self, screen: LiveScreen) -> LiveScreen:
         screen.ask = self._engine.ask
@@ -223,13 +211,13 @@ class ConsoleApp(App[None]):
             self.pop_screen()
         if place is Place.RECOVERY:
             self._interruption.told()
-        if place in _SCREENS:
-            self.push_screen(self._furnished(_SCREENS[place]()))
+        if place in SCREENS:
+            self.push_screen(self._furnished(SCREENS[place]()))
         else:
             self._paint()
 
     def on_view_changed(self, event: messages.ViewChanged) -> None:
-        self._order = Order(event.order)
+        self._order, self._used_filters = Order(event.order), event.filters
 
     def action_unlock(self) -> None:
         self.lock = Lock.LOCKED if self.lock is Lock.UNLOCKED else Lock.UNLOCKED

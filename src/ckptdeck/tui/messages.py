@@ -75,8 +75,9 @@ class JobAsked(Message):
 
 
 class ViewChanged(Message):
-    """The snapshot is the same, the way it is looked at is not (order)."""
+    """The snapshot is the same, the way it is looked at is not: the order, or the filters used so far."""
 
-    def __init__(self, order: str) -> None:
+    def __init__(self, order: str, filters: tuple[str, ...]) -> None:
         super().__init__()
         self.order = order
+        self.filters = filters

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 
 from ckptdeck.monitor.snapshot import Engine
-from ckptdeck.monitor.view_state import ViewState, load_view_state, save_view_state, view_state_path
+from ckptdeck.monitor.view_state import load_view_state, save_view_state, view_state_path
 from ckptdeck.tui import lifecycle
 from ckptdeck.tui.app import ConsoleApp
 from ckptdeck.tui.settings import settings_for
@@ -18,7 +19,7 @@ def run_console(
     path = view_state_path(os.environ)
     state = load_view_state(path)
     if theme is not None:
-        state = ViewState(order=state.order, theme=theme)
+        state = replace(state, theme=theme)
     if os.environ.get("SSH_CONNECTION"):
         os.environ.setdefault("TEXTUAL_ANIMATIONS", "none")
     with lifecycle.lasting_output():

@@ -48,6 +48,9 @@ class InFlightScreen(ListScreen[Found]):
     def story(self, item: Found | None, view: View, width: int) -> tuple[Line, ...]:
         return flight_detail(item, view, width)
 
+    def action_copy_command(self) -> None:
+        self.copy_line("status")
+
     def action_quarantine(self) -> None:
         found = self._list.under_cursor
         if found is None:

@@ -8,7 +8,8 @@ from typing import Generic, TypeVar
 from textual.app import ComposeResult
 
 from ckptdeck.tui.screens.live import LiveScreen
-from ckptdeck.tui.view_model.line import Line
+from ckptdeck.tui.screens.reader import StoryReader
+from ckptdeck.tui.view_model.line import BLANK, Line
 from ckptdeck.tui.view_model.view import View
 from ckptdeck.tui.widgets.keyed_list import KeyedList
 from ckptdeck.tui.widgets.line_view import LineView
@@ -72,3 +73,9 @@ class ListScreen(LiveScreen, Generic[_Item]):
 
     def on_keyed_list_moved(self, _event: KeyedList.Moved) -> None:
         self._paint_story()
+        self.paint_footer()
+
+    def action_zoom(self) -> None:
+        item = self._list.under_cursor
+        if item is not None:
+            self.read_on(StoryReader(lambda view, width: (BLANK, *self.story(item, view, width))))

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+
 from textual.screen import Screen
 
+from ckptdeck.monitor.command_line import action_line
 from ckptdeck.tui.actions import BY_ID, Place, hidden
-from ckptdeck.tui.messages import GoTo
+from ckptdeck.tui.messages import CopyWanted, GoTo
 from ckptdeck.tui.thought import Ask, answer_at_once
 from ckptdeck.tui.view_model.heading import header_line
 from ckptdeck.tui.view_model.keys import footer_line, planning_line
@@ -40,17 +44,41 @@ class LiveScreen(Screen[None]):
     def _paint_all(self, view: View) -> None:
         name = "" if self.PLACE is Place.OVERVIEW else self.PLACE.value.lower()
         self.query_one("#header", LineView).show(lambda width: (header_line(view, width, name),))
-        self.query_one("#footer", LineView).show(lambda width: (self._footer(view, width),))
         self.paint(view)
+        self.paint_footer()
 
     def _footer(self, view: View, width: int) -> Line:
         if view.planning:
             return planning_line(view.planning, width)
-        return footer_line(self.PLACE, view.lock, width)
+        return footer_line(self.PLACE, view.lock, width, self.wanted)
+
+    @property
+    def wanted(self) -> Sequence[str]:
+        """Ids of the actions that what is under the cursor asks for, the most urgent first."""
+        return ()
+
+    def paint_footer(self) -> None:
+        """Says the keys anew: another row may ask for others."""
+        view = self._view
+        if view is not None:
+            self.query_one("#footer", LineView).show(lambda width: (self._footer(view, width),))
+
+    def read_on(self, screen: LiveScreen) -> None:
+        """Shows `screen` over this one."""
+        screen.ask = self.ask
+        if self._view is not None:
+            screen.show(self._view)
+        self.app.push_screen(screen)
 
     def paint(self, view: View) -> None:
         """Says everything between header and footer anew."""
         raise NotImplementedError
+
+    def copy_line(self, command: str, options: Mapping[str, str] = MappingProxyType({})) -> None:
+        """Hands out the command of the shell that shows the same."""
+        if self._view is not None:
+            snapshot = self._view.snapshot
+            self.post_message(CopyWanted(action_line(command, snapshot.primary, snapshot.mirror, options=options)))
 
     def action_jobs(self) -> None:
         self.post_message(GoTo(Place.JOBS))
@@ -63,6 +91,9 @@ class LiveScreen(Screen[None]):
 
     def action_quarantined(self) -> None:
         self.post_message(GoTo(Place.QUARANTINE))
+
+    def action_activity(self) -> None:
+        self.post_message(GoTo(Place.ACTIVITY))
 
     def action_space(self) -> None:
         self.post_message(GoTo(Place.SPACE))

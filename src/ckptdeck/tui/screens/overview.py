@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from textual.app import ComposeResult
 from textual.containers import Horizontal
 
@@ -10,6 +12,8 @@ from ckptdeck.tui.actions import Place
 from ckptdeck.tui.bindings import bindings_for
 from ckptdeck.tui.messages import PlanWanted, Say, ViewChanged
 from ckptdeck.tui.screens.acting import ActingScreen
+from ckptdeck.tui.screens.detail import DetailScreen
+from ckptdeck.tui.view_model.choice import actions_for
 from ckptdeck.tui.view_model.details import detail_lines, pane_lines
 from ckptdeck.tui.view_model.fates import Fates
 from ckptdeck.tui.view_model.heading import notice_lines, resume_line
@@ -17,6 +21,7 @@ from ckptdeck.tui.view_model.line import Line
 from ckptdeck.tui.view_model.overview import path_of
 from ckptdeck.tui.view_model.rows import Order
 from ckptdeck.tui.view_model.view import View
+from ckptdeck.tui.view_model.viewing import Pause, viewing_lines
 from ckptdeck.tui.view_model.volumes import folded_volume_line, volume_lines
 from ckptdeck.tui.view_model.work import strip_line
 from ckptdeck.tui.widgets.filter_line import FilterLine
@@ -33,11 +38,13 @@ class Overview(ActingScreen):
     BINDINGS = bindings_for(Place.OVERVIEW)
     AUTO_FOCUS = "PairTable"
 
-    def __init__(self, order: Order = Order.NEWEST) -> None:
+    def __init__(self, order: Order = Order.NEWEST, filters: Sequence[str] = ()) -> None:
         super().__init__()
         self._table = PairTable()
         self._table.order = order
+        self._filter = FilterLine(filters)
         self._fates = Fates()
+        self._pause: Pause | None = None
 
     def compose(self) -> ComposeResult:
         yield LineView(id="header")
@@ -47,17 +54,20 @@ class Overview(ActingScreen):
         with Horizontal(id="body"):
             yield self._table
             yield LineView(id="pane")
+        yield LineView(id="viewing")
+        yield self._filter
         yield LineView(id="detail")
-        yield FilterLine()
         yield LineView(id="strip")
         yield LineView(id="footer")
 
     def paint(self, view: View) -> None:
-        self._table.show(view)
+        self._pause = None if self._pause is None else self._pause.over(view)
+        self._table.show(view if self._pause is None else self._pause.held)
         self._line("resume").show(lambda width: (resume_line(view, width),))
         self._line("volumes").show(self._volumes)
         self._line("notices").show(self._notices)
         self._line("strip").show(lambda width: (strip_line(view, width),))
+        self._paint_viewing()
         self._paint_detail()
 
     def on_resize(self) -> None:
@@ -80,6 +90,18 @@ class Overview(ActingScreen):
         limit = 2 if height < LOW else 6 if height < 32 else 10
         return notice_lines(self._view, width, all_trouble=self._table.problems_only, limit=limit)
 
+    def _paint_viewing(self) -> None:
+        table, pause = self._table, self._pause
+        chosen = table.targets if table.chosen else ()
+        self._line("viewing").show(
+            lambda width: viewing_lines(chosen, pause, table.order, width, problems_only=table.problems_only)
+        )
+
+    @property
+    def wanted(self) -> Sequence[str]:
+        entry = self._table.under_cursor
+        return () if entry is None else actions_for(entry)
+
     def _paint_detail(self) -> None:
         if self._view is None:
             return
@@ -90,6 +112,7 @@ class Overview(ActingScreen):
 
     def on_keyed_list_moved(self, _event: KeyedList.Moved) -> None:
         self._paint_detail()
+        self.paint_footer()
 
     # What the keys do beyond what every acting screen does.
 
@@ -125,21 +148,47 @@ class Overview(ActingScreen):
 
     def action_choose(self) -> None:
         self._table.choose()
+        self._paint_viewing()
+
+    def action_choose_down(self) -> None:
+        self._table.choose_on(1)
+        self._paint_viewing()
+
+    def action_choose_up(self) -> None:
+        self._table.choose_on(-1)
+        self._paint_viewing()
 
     def action_choose_all(self) -> None:
         self._table.choose_all()
+        self._paint_viewing()
 
     def let_go(self) -> None:
         """Forgets which rows were chosen: they have been acted on."""
         self._table.let_go()
+        self._paint_viewing()
+
+    def action_pause_view(self) -> None:
+        view = self._view
+        if view is not None:
+            self._pause = Pause(view, view.survey) if self._pause is None else None
+            self.paint(view)
+
+    def action_zoom(self) -> None:
+        entry = self._table.under_cursor
+        if entry is not None:
+            self.read_on(DetailScreen(entry.key, self._fates))
 
     def action_order(self) -> None:
         self._table.order = self._table.order.next
         self._table.rearrange()
-        self.post_message(ViewChanged(self._table.order))
+        self._paint_viewing()
+        self._tell_way_of_looking()
+
+    def _tell_way_of_looking(self) -> None:
+        self.post_message(ViewChanged(self._table.order, self._filter.used))
 
     def action_filter(self) -> None:
-        self.query_one(FilterLine).open()
+        self._filter.open()
         self._recount()
 
     def action_problems(self) -> None:
@@ -149,7 +198,9 @@ class Overview(ActingScreen):
     def action_clear(self) -> None:
         self._table.problems_only = False
         self._table.let_go()
-        self.query_one(FilterLine).clear()
+        self._filter.clear()
+        if self._pause is not None:
+            self.action_pause_view()
         self._rearrange()
 
     def on_filter_line_typed(self, event: FilterLine.Typed) -> None:
@@ -158,14 +209,16 @@ class Overview(ActingScreen):
 
     def on_filter_line_left(self, _event: FilterLine.Left) -> None:
         self._table.focus()
+        self._tell_way_of_looking()
 
     def _rearrange(self) -> None:
         self._table.rearrange()
         self._line("notices").show(self._notices)
+        self._paint_viewing()
         self._recount()
 
     def _recount(self) -> None:
-        self.query_one(FilterLine).count(len(self._table.keys), self._table.total)
+        self._filter.count(len(self._table.keys), self._table.total)
 
     def action_copy_path(self) -> None:
         survey = None if self._view is None else self._view.survey

@@ -64,6 +64,9 @@ class QuarantineScreen(ListScreen[Found]):
     def story(self, item: Found | None, view: View, width: int) -> tuple[Line, ...]:
         return quarantine_detail(item, view, width)
 
+    def action_copy_command(self) -> None:
+        self.copy_line("quarantined")
+
     def action_put_back(self) -> None:
         entry = self._entry()
         if entry is not None:

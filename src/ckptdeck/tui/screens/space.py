@@ -17,7 +17,7 @@ from ckptdeck.tui.view_model.line import Line
 from ckptdeck.tui.view_model.space import Scene, answer_lines, figure_lines, note_lines, plot_title, scene_of
 from ckptdeck.tui.view_model.space_plot import legend_line, plot_lines
 from ckptdeck.tui.view_model.view import View
-from ckptdeck.tui.view_model.what_if import Knobs, knob_lines
+from ckptdeck.tui.view_model.what_if import Knobs, knob_lines, shell_options
 from ckptdeck.tui.widgets.line_view import LineScroll, LineView
 from ckptdeck.tui.widgets.plot_view import PlotView
 
@@ -105,6 +105,9 @@ class SpaceScreen(LiveScreen):
     def action_page_up(self) -> None:
         notes = self.query_one("#notes", LineScroll)
         notes.scroll_by(-notes.page)
+
+    def action_copy_command(self) -> None:
+        self.copy_line("space", shell_options(self._knobs))
 
     def action_prune(self) -> None:
         keep = self._knobs.keep_last

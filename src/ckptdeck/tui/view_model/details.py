@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from ckptdeck.core.safe_text import visible
@@ -69,9 +70,11 @@ def _record_text(checkpoint: Checkpoint, view: View) -> str:
     return f"record {record.digest[:8]}  {measures.size(record.size)}  {made}" + (f"  {members}" if members else "")
 
 
-def pane_lines(entry: Entry | None, view: View, width: int, fates: Mapping[Role, str]) -> tuple[Line, ...]:
+def pane_lines(
+    entry: Entry | None, view: View, width: int, fates: Mapping[Role, str], *, history: int = 5
+) -> tuple[Line, ...]:
     """The long form for the pane at the right: record against reality, members, structure, evidence, what the
-    retention says (`fates`, by side), history."""
+    retention says (`fates`, by side), and so many lines of history."""
     if entry is None:
         return ()
     text = [line(Piece(visible(entry.key), Ink.STRONG))]
@@ -82,9 +85,9 @@ def pane_lines(entry: Entry | None, view: View, width: int, fates: Mapping[Role,
         text += [BLANK, *_side_lines(entry, side, view)]
         if side in fates:
             text.append(_fact("prune", fates[side]))
-    history = _history(entry, view)
-    if history:
-        text += [BLANK, line(Piece("history", Ink.MUTED)), *history]
+    said = _history(entry, view, history)
+    if said:
+        text += [BLANK, line(Piece("history", Ink.MUTED)), *said]
     return tuple(part for whole in text for part in (wrap(whole, width, indent=_indent(whole)) if whole else (BLANK,)))
 
 
@@ -160,9 +163,10 @@ def _ties(checkpoint: Checkpoint) -> list[tuple[str, str]]:
     return facts
 
 
-def _history(entry: Entry, view: View) -> list[Line]:
-    shown = visible(entry.key)
-    about = [entry_ for entry_ in view.snapshot.log if shown in entry_.text][:5]
+def _history(entry: Entry, view: View, limit: int) -> list[Line]:
+    """What the log says of this name, newest first."""
+    name = re.compile(rf"(?<![\w.-]){re.escape(visible(entry.key))}(?!\w)")
+    about = [said for said in view.snapshot.log if name.search(said.text)][:limit]
     return [
         line(Piece(f"  {measures.since(view.now, said.at):>4} ", Ink.MUTED), f"{said.text} {said.outcome}".rstrip())
         for said in about

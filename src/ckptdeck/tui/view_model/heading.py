@@ -38,12 +38,13 @@ def header_line(view: View, width: int, screen: str = "") -> Line:
 
 def resume_line(view: View, width: int) -> Line:
     """The first answer: the step, how sure that is, and when the next save is due."""
-    answer = _resume_answer(view)
+    answer = resume_answer(view)
     upcoming = _next_save(view)
     return spread(answer, (*upcoming, Piece(" ")) if upcoming else (), width)
 
 
-def _resume_answer(view: View) -> Line:
+def resume_answer(view: View) -> Line:
+    """`RESUME 2500  whole on both sides, verified 3m ago`, or why there is no answer yet."""
     survey = view.survey
     if survey is None:
         words = view.snapshot.error or f"scanning {visible(view.snapshot.primary)} …"
@@ -54,7 +55,7 @@ def _resume_answer(view: View) -> Line:
     label = visible(point.name) if point.step is None else str(point.step)
     job = next((job for (name, _), job in view.busy.items() if name == point.name and not point.certain), None)
     if job is not None:
-        return _resume(f"{label}?", Ink.WARN, _checking(job))
+        return _resume(f"{label}?", Ink.WARN, _checking(job, point.verified_at, view.now))
     if not point.certain:
         return _resume(f"{label}?", Ink.WARN, _unproven(point, survey, view.now))
     step = step_of_resume(survey)
@@ -69,11 +70,12 @@ def _resume(label: str, ink: Ink, words: str) -> Line:
     return line(" ", Piece("RESUME", Ink.STRONG), " ", Piece(label, ink), "  ", words)
 
 
-def _checking(job: Job) -> str:
+def _checking(job: Job, at: float | None, now: float) -> str:
     assert job.progress is not None
     done = measures.percent(job.progress.done, job.progress.total)
     left = seconds_left(job)
-    return f"checking {done}{f', {left}' if left else ''} (size and structure fit)"
+    before = "" if at is None else f"verified {measures.since(now, at)} ago; "
+    return f"checking {done}{f', {left}' if left else ''} ({before}size and structure fit)"
 
 
 def _unproven(point: ResumePoint, survey: Survey, now: float) -> str:

@@ -2,35 +2,54 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
-from ckptdeck.tui.actions import Action, Place, offered, refused
+from ckptdeck.tui.actions import Action, Group, Place, offered, refused
 from ckptdeck.tui.view_model.glyphs import FLIGHTS, STATES
 from ckptdeck.tui.view_model.line import BLANK, Ink, Line, Piece, fit, line, pad, spread, width_of, wrap
 from ckptdeck.tui.view_model.view import Lock
 
 
-def footer_line(place: Place, lock: Lock, width: int) -> Line:
-    """As many keys as fit, in the registry's order; those of the lowest rank go first, `?` and `q` never."""
-    actions = [action for action in offered(place, lock) if action.rank]
-    for kept in range(len(actions), 0, -1):
-        ranks = sorted(action.rank for action in actions)[:kept]
-        shown = _ends_last(action for action in actions if action.rank in ranks)
-        pieces = tuple(piece for action in shown for piece in _key(action, lock))
+def footer_line(place: Place, lock: Lock, width: int, wanted: Sequence[str] = ()) -> Line:
+    """As many keys as fit, always in the same order; those of the lowest rank go first, `?` and `q` never.
+
+    What is under the cursor asks for the `wanted` actions: they stay longest.
+    """
+    actions = [action for action in offered(place, lock) if action.rank or action.id in wanted]
+    by_need = sorted(actions, key=lambda action: _need(action, wanted))
+    for kept in range(len(by_need), 0, -1):
+        pieces = _hints([action for action in actions if action in by_need[:kept]], lock)
         if width_of(pieces) <= width:
             return fit(pieces, width)
     return BLANK
+
+
+def _need(action: Action, wanted: Sequence[str]) -> tuple[float, int]:
+    """Help and the way out come first, then what the row asks for, then the rest by rank."""
+    if action.id in wanted:
+        return (2.5, wanted.index(action.id))
+    return (action.rank or 99, 0)
+
+
+def _hints(actions: Sequence[Action], lock: Lock) -> Line:
+    """The three groups from left to right, with a rule between them."""
+    groups = [[action for action in actions if action.group is group] for group in Group]
+    pieces: list[Piece] = []
+    for group in filter(None, groups):
+        pieces += [Piece("│", Ink.OFF)] if pieces else []
+        pieces += [piece for action in _ends_last(group) for piece in _key(action, lock)]
+    return tuple(pieces)
+
+
+def _ends_last(actions: Iterable[Action]) -> list[Action]:
+    """Help and the way out at the right end, where hands look for them."""
+    return sorted(actions, key=lambda action: -min(action.rank or 9, 3))
 
 
 def planning_line(label: str, width: int) -> Line:
     """In place of the footer while a plan is being made."""
     keys = line(Piece(" esc ", Ink.KEY, "app.give_up"), Piece("Give up ", Ink.PLAIN, "app.give_up"))
     return spread(line(Piece(f" planning {label} …", Ink.BUSY)), keys, width)
-
-
-def _ends_last(actions: Iterable[Action]) -> list[Action]:
-    """Help and the way out at the right end, where hands look for them."""
-    return sorted(actions, key=lambda action: -min(action.rank, 3))
 
 
 def _key(action: Action, lock: Lock) -> Line:
@@ -70,7 +89,8 @@ def _keys(actions: Iterable[Action], lock: Lock, width: int) -> list[Line]:
     for action in actions:
         off = bool(refused(action, lock))
         head = line(Piece(f"  {pad(action.shown, 9)}", Ink.OFF if off else Ink.KEY))
-        lines += _hanging(head, action.help + (" (locked)" if off else ""), width)
+        twin = f"  `ckptdeck {action.command}`" if action.command else ""
+        lines += _hanging(head, action.help + (" (locked)" if off else "") + twin, width)
     return lines
 
 

@@ -76,6 +76,17 @@ def pad(text: str, width: int, *, right: bool = False) -> str:
     return " " * (width - length) + text if right else text + " " * (width - length)
 
 
+def brief(text: str, width: int) -> str:
+    """As much of `text` as `width` cells hold, cut between two clauses where that leaves enough to be worth it.
+
+    For one line of a list whose whole text is told elsewhere.
+    """
+    if cell_len(text) <= width:
+        return text
+    ends = [found.start() for found in re.finditer(r"[;:,.] | \(", text) if cell_len(text[: found.start()]) <= width]
+    return text[: ends[-1]] if ends and ends[-1] * 4 >= width else pad(text, width)
+
+
 def fit(pieces: Line, width: int) -> Line:
     """The line in exactly `width` cells: filled with blanks, or cut with an ellipsis."""
     total = width_of(pieces)

@@ -6,7 +6,6 @@ import re
 
 from ckptdeck.core.amounts import counted
 from ckptdeck.core.plans.plan import Act, Plan, PlanItem
-from ckptdeck.core.plans.recover import plan_recover
 from ckptdeck.core.safe_text import visible
 from ckptdeck.core.sighting import InFlight
 from ckptdeck.core.states import FlightState, Role, State
@@ -14,27 +13,15 @@ from ckptdeck.core.survey import Survey
 from ckptdeck.tui.actions import REGISTRY, Action, Place
 from ckptdeck.tui.view_model import measures
 from ckptdeck.tui.view_model.glyphs import CURSOR
+from ckptdeck.tui.view_model.heading import resume_answer
 from ckptdeck.tui.view_model.item_lines import ACT_INKS, ACT_WORDS
-from ckptdeck.tui.view_model.line import Ink, Line, Piece, line, pad, spread, width_of, wrap
+from ckptdeck.tui.view_model.line import Ink, Line, Piece, brief, line, pad, spread, width_of, wrap
+from ckptdeck.tui.view_model.overview import resume_text
 from ckptdeck.tui.view_model.view import View
 
 _WITH_REASON = 72
 """Terminals with fewer columns tell the reason under the list only."""
 _COMMAND = re.compile(r"`ckptdeck ([a-z-]+)")
-
-
-class RecoveryPlan:
-    """The plan over the newest survey it was asked about."""
-
-    def __init__(self) -> None:
-        self._survey: Survey | None = None
-        self._plan: Plan | None = None
-
-    def of(self, view: View) -> Plan | None:
-        """None before the first scan has ended."""
-        if view.survey is not None and view.survey is not self._survey:
-            self._survey, self._plan = view.survey, plan_recover(view.survey)
-        return self._plan
 
 
 def key_of(item: PlanItem) -> str:
@@ -43,47 +30,77 @@ def key_of(item: PlanItem) -> str:
 
 
 def recovery_lead(plan: Plan | None, view: View, width: int, limit: int) -> tuple[Line, ...]:
-    """The answer, then how much there is to do and the key that does it, in at most `limit` lines."""
+    """The answer, the line that resumes, what becomes of the rest, and the key that does it; `limit` lines at most."""
     if plan is None:
-        return (line(Piece(" scanning …", Ink.BUSY)),)
-    answer = visible(plan.answer[:1].upper() + plan.answer[1:])
-    good = view.survey is not None and view.survey.resume is not None and view.survey.resume.certain
-    lines = list(wrap(line(" ", Piece(answer, Ink.GOOD if good else Ink.WARN)), width - 1, indent=" ", limit=limit - 1))
+        return (line(Piece(" planning …" if view.survey is not None else " scanning …", Ink.BUSY)),)
+    way = _way_out(plan, width)
+    room = limit - len(way)
+    lines = list(wrap(resume_answer(view), width - 1, indent="   ", limit=1 if room < 3 else 2))
+    lines += _command(view, width, room - len(lines))
+    rest = _rest_of_answer(plan, view)
+    if rest and room > len(lines):
+        lines += wrap(line(f" {rest}"), width - 1, indent=" ", limit=room - len(lines))
+    return (*lines, *way)
+
+
+def _command(view: View, width: int, limit: int) -> tuple[Line, ...]:
+    """What `c` copies."""
+    survey = view.survey
+    text = None if survey is None else resume_text(survey)
+    if text is None or limit <= 0:
+        return ()
+    return wrap(
+        line(" ", Piece("c", Ink.KEY, "screen.copy_resume"), "  ", Piece(text, Ink.STRONG)),
+        width - 1,
+        indent="    ",
+        limit=min(2, limit),
+    )
+
+
+def _rest_of_answer(plan: Plan, view: View) -> str:
+    """The answer of the plan without where to resume, which was said before."""
+    known = view.survey is not None and view.survey.resume is not None
+    words = plan.answer.partition("; ")[2] if known else plan.answer
+    return visible(words[:1].upper() + words[1:])
+
+
+def _way_out(plan: Plan, width: int) -> tuple[Line, ...]:
     if plan.refused is not None:
-        lines += wrap(line(Piece(" REFUSED  ", Ink.BAD), plan.refused.text), width - 1, indent="   ", limit=2)
-    elif plan.acting:
+        return wrap(line(Piece(" REFUSED  ", Ink.BAD), plan.refused.text), width - 1, indent="   ", limit=2)
+    if plan.acting:
         words = f" {counted(len(plan.acting), 'step')} to take: "
-        lines.append(line(Piece(words, Ink.STRONG), Piece("R", Ink.KEY), " reviews them"))
-    elif plan.items:
-        lines.append(line(Piece(" Nothing has to be finished or cleared; the rest is up to you.", Ink.MUTED)))
-    return tuple(lines)
+        key = Piece("R", Ink.KEY, "screen.recover")
+        return (line(Piece(words, Ink.STRONG), key, " reviews them, ", Piece("y", Ink.KEY), " takes them"),)
+    if plan.items:
+        return wrap(line(Piece(" Nothing to finish or to repair; the rest is up to you.", Ink.MUTED)), width - 1)
+    return ()
 
 
-def recovery_head(width: int) -> Line:
-    left = line("   ", Piece(f"{pad('step', 5)}{pad('what', 11)}{pad('name', _name_cells(width))}", Ink.MUTED))
+def recovery_head(width: int, names: int) -> Line:
+    left = line("   ", Piece(f"{pad('step', 5)}{pad('what', 11)}{pad('name', _name_cells(width, names))}", Ink.MUTED))
     if width >= _WITH_REASON:
         left = (*left, Piece("  side     why", Ink.MUTED))
     return spread(left, (), width)
 
 
-def recovery_line(number: int | None, item: PlanItem, width: int, *, cursor: bool) -> Line:
-    """`number` counts what the plan does; what it leaves alone has none."""
+def recovery_line(number: int | None, item: PlanItem, width: int, names: int, *, cursor: bool) -> Line:
+    """`number` counts what the plan does; what it leaves alone has none. `names`: cells of the longest name."""
     ink = ACT_INKS.get(item.act, Ink.ACCENT) if item.acts else Ink.MUTED
     left = line(
         Piece(CURSOR if cursor else " ", Ink.ACCENT),
         "  ",
         pad("" if number is None else f"{number:>3}.", 5),
         Piece(pad("stays" if item.act is Act.KEEP else ACT_WORDS[item.act], 11), ink),
-        Piece(pad(visible(item.name), _name_cells(width)), Ink.STRONG if item.acts else Ink.PLAIN),
+        Piece(pad(visible(item.name), _name_cells(width, names)), Ink.STRONG if item.acts else Ink.PLAIN),
     )
     if width >= _WITH_REASON:
         left = (*left, Piece(f"  {pad(str(item.side), 9)}", Ink.MUTED))
-        left = (*left, Piece(pad(item.reason, max(0, width - width_of(left)))))
+        left = (*left, Piece(brief(item.reason, max(0, width - width_of(left) - 1))))
     return spread(left, (), width)
 
 
-def _name_cells(width: int) -> int:
-    return max(6, width - 19) if width < _WITH_REASON else max(14, min(28, width // 4))
+def _name_cells(width: int, names: int) -> int:
+    return max(6, width - 19) if width < _WITH_REASON else max(8, min(names, width // 3))
 
 
 def recovery_detail(item: PlanItem | None, view: View, width: int) -> tuple[Line, ...]:
@@ -102,7 +119,7 @@ def recovery_detail(item: PlanItem | None, view: View, width: int) -> tuple[Line
 def remedy_of(item: PlanItem, survey: Survey | None) -> Action | None:
     """The action of the recovery screen that sees to what the plan leaves alone; None where only waiting helps."""
     if item.acts:
-        wanted = "recover"
+        wanted = "mend"
     elif survey is not None and leftover_of(item, survey) is not None:
         wanted = "quarantine"
     elif (named := _COMMAND.search(item.reason)) is not None:

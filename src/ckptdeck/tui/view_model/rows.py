@@ -159,6 +159,13 @@ def _foreign_entries(survey: Survey) -> list[Entry]:
     return [Entry(name, visible(name), None, None, foreign=tuple(roles)) for name, roles in sorted(where.items())]
 
 
+def changed_since(before: Iterable[Entry], now: Iterable[Entry]) -> int:
+    """How many rows came, went, or say something else in their states."""
+    known = {entry.key: entry.words for entry in before}
+    told = {entry.key: entry.words for entry in now}
+    return len(known.keys() ^ told.keys()) + sum(known[key] != told[key] for key in known.keys() & told.keys())
+
+
 def sort_entries(entries: Iterable[Entry], order: Order) -> tuple[Entry, ...]:
     """The rows in the wanted order; equal ones newest first."""
     if order is Order.NEWEST:
@@ -166,23 +173,31 @@ def sort_entries(entries: Iterable[Entry], order: Order) -> tuple[Entry, ...]:
     return tuple(sorted(entries, key=_SORT_KEYS[order]))
 
 
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a filter asks for, in lower case."""
+
+    held: tuple[str, ...]
+    unheld: tuple[str, ...]
+
+    def let_through(self, words: str) -> bool:
+        return all(word in words for word in self.held) and not any(word in words for word in self.unheld)
+
+
+def words_wanted(query: str) -> Wanted:
+    """Every word must be there; one with a leading `-` must not be."""
+    words = query.lower().split()
+    unheld = tuple(word[1:] for word in words if word.startswith("-") and len(word) > 1)
+    return Wanted(tuple(word for word in words if not word.startswith("-")), unheld)
+
+
 def filter_entries(entries: Iterable[Entry], query: str, problems_only: bool) -> tuple[Entry, ...]:
     """Rows that hold every word of `query`; a word with a leading `-` must not be there."""
-    wanted, unwanted = [], []
-    for word in query.lower().split():
-        if word.startswith("-"):
-            unwanted.append(word[1:])
-        else:
-            wanted.append(word)
-    unwanted = [word for word in unwanted if word]
     kept = (entry for entry in entries if entry.troubled) if problems_only else entries
-    if not wanted and not unwanted:
+    wanted = words_wanted(query)
+    if not wanted.held and not wanted.unheld:
         return tuple(kept)
-    return tuple(entry for entry in kept if _matches(entry.words, wanted, unwanted))
-
-
-def _matches(words: str, wanted: list[str], unwanted: list[str]) -> bool:
-    return all(word in words for word in wanted) and not any(word in words for word in unwanted)
+    return tuple(entry for entry in kept if wanted.let_through(entry.words))
 
 
 def _newest_first(entry: Entry) -> int:

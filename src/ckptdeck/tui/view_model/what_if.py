@@ -99,6 +99,16 @@ class Knobs:
         return Knobs(chosen=self.chosen)
 
 
+def shell_options(knobs: Knobs) -> dict[str, str]:
+    """The turned knobs as options of `ckptdeck space`."""
+    turned = {
+        "keep-last": knobs.keep_last and str(knobs.keep_last),
+        "every": knobs.interval and f"{knobs.interval:.0f}s",
+        "size": knobs.size and f"{knobs.size}B",
+    }
+    return {key: value for key, value in turned.items() if value}
+
+
 def notches_of(knob: Knob, found: Found) -> Sequence[float]:
     """The values a knob can have, ascending."""
     there = found.of(knob)

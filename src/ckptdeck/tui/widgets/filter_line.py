@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Horizontal
 from textual.message import Message
 from textual.widgets import Input
 
+from ckptdeck.monitor.view_state import FILTERS_KEPT
 from ckptdeck.tui.view_model.line import Ink, Piece, line
 from ckptdeck.tui.view_model.overview import filter_status
 from ckptdeck.tui.widgets.line_view import LineView
 
 
 class FilterLine(Horizontal):
-    """Hidden until it is opened. Enter keeps the filter, escape drops it."""
+    """Hidden until it is opened. Enter keeps the filter, escape drops it; up brings back those used before."""
 
-    BINDINGS = [Binding("escape", "drop", show=False), Binding("down,up", "keep", show=False)]  # noqa: RUF012
+    BINDINGS = [  # noqa: RUF012
+        Binding("escape", "drop", show=False),
+        Binding("up", "recall(1)", show=False),
+        Binding("down", "recall(-1)", show=False),
+    ]
 
     class Typed(Message):
         """The filter is another one now."""
@@ -26,7 +33,14 @@ class FilterLine(Horizontal):
             self.text = text
 
     class Left(Message):
-        """The keys go back to the table."""
+        """The keys go back to the list."""
+
+    def __init__(self, used: Sequence[str] = ()) -> None:
+        super().__init__()
+        self.used = tuple(used)
+        """Filters kept so far, newest first."""
+        self._recalled = -1
+        """Which of them is in the field; -1 for what was typed."""
 
     def compose(self) -> ComposeResult:
         yield LineView(id="filter-mark")
@@ -43,6 +57,7 @@ class FilterLine(Horizontal):
         return self.query_one(Input)
 
     def open(self) -> None:
+        self._recalled = -1
         self.add_class("-open")
         self._field.focus()
 
@@ -64,9 +79,21 @@ class FilterLine(Horizontal):
         self.action_keep()
 
     def action_keep(self) -> None:
-        if not self._field.value:
+        text = self._field.value.strip()
+        if text:
+            self.used = (text, *(one for one in self.used if one != text))[:FILTERS_KEPT]
+        else:
             self.remove_class("-open")
         self.post_message(self.Left())
+
+    def action_recall(self, by: int) -> None:
+        """Up goes back in what was used before; down comes forward again, and at its end to the list."""
+        if by < 0 and self._recalled < 0:
+            self.action_keep()
+            return
+        self._recalled = min(self._recalled + by, len(self.used) - 1)
+        self._field.value = self.used[self._recalled] if self._recalled >= 0 else ""
+        self._field.cursor_position = len(self._field.value)
 
     def action_drop(self) -> None:
         self.clear()

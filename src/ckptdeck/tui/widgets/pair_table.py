@@ -68,6 +68,15 @@ class PairTable(KeyedList):
             self.move(1)
             self.repaint()
 
+    def choose_on(self, by: int) -> None:
+        """Chooses the row under the cursor and the one that it goes to."""
+        for _ in range(2):
+            if self.cursor_key is not None:
+                self.chosen |= {self.cursor_key}
+            self.move(by)
+            by = 0
+        self.repaint()
+
     def choose_all(self) -> None:
         """Chooses every row shown; lets all go when they are chosen already."""
         shown = {key for key, entry in self._entries.items() if not entry.foreign}

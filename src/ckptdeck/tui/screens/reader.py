@@ -1,0 +1,85 @@
+"""A text too long for a corner of another screen, over the whole of one. It scrolls, and is kept up to date."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from textual.app import ComposeResult
+
+from ckptdeck.tui.actions import Place
+from ckptdeck.tui.bindings import bindings_for
+from ckptdeck.tui.screens.live import LiveScreen
+from ckptdeck.tui.view_model.line import Ink, Line, Piece, line, spread
+from ckptdeck.tui.view_model.view import View
+from ckptdeck.tui.widgets.line_view import LineScroll, LineView
+
+Tell = Callable[[View, int], Sequence[Line]]
+"""The text for a width in cells."""
+
+
+class Reader(LiveScreen):
+    """Subclasses say what is read in `tell`."""
+
+    def compose(self) -> ComposeResult:
+        yield LineView(id="header")
+        yield LineScroll(id="reading")
+        yield LineView(id="strip")
+        yield LineView(id="footer")
+
+    def tell(self, view: View, width: int) -> Sequence[Line]:
+        raise NotImplementedError
+
+    @property
+    def _text(self) -> LineScroll:
+        return self.query_one("#reading", LineScroll)
+
+    def paint(self, view: View) -> None:
+        self._text.show(lambda width: self.tell(view, width))
+        self._say_where()
+
+    def on_resize(self) -> None:
+        self.call_after_refresh(self._say_where)
+
+    def _say_where(self) -> None:
+        above, below = self._text.hidden_above, self._text.hidden_below
+        words = ", ".join(f"{count:,} more {where}" for count, where in ((above, "above"), (below, "below")) if count)
+        self.query_one("#strip", LineView).show(lambda width: (spread((), line(Piece(words, Ink.MUTED), " "), width),))
+
+    def _scroll(self, lines: int) -> None:
+        self._text.scroll_by(lines)
+        self._say_where()
+
+    def action_down(self) -> None:
+        self._scroll(1)
+
+    def action_up(self) -> None:
+        self._scroll(-1)
+
+    def action_page_down(self) -> None:
+        self._scroll(self._text.page)
+
+    def action_page_up(self) -> None:
+        self._scroll(-self._text.page)
+
+    def action_first(self) -> None:
+        self._scroll(-self._text.hidden_above)
+
+    def action_last(self) -> None:
+        self._scroll(self._text.hidden_below)
+
+    def action_close(self) -> None:
+        self.app.pop_screen()
+
+
+class StoryReader(Reader):
+    """The story of one row of a list, as the list's screen tells it."""
+
+    PLACE = Place.STORY
+    BINDINGS = bindings_for(Place.STORY)
+
+    def __init__(self, tell: Tell) -> None:
+        super().__init__()
+        self._tell = tell
+
+    def tell(self, view: View, width: int) -> Sequence[Line]:
+        return self._tell(view, width)
