@@ -72,8 +72,18 @@ def publish_directory(
         with publish_directory("/data/ckpt", "checkpoint-500") as path:
             trainer.save_model(path)
 
-    Any library may write there, in any order. With several ranks one of them holds the block and tells the others the
-    path; all must have closed their files, behind a barrier, before it ends. Else as `publish`.
+    Any library may write there, in any order. With several ranks on one file system, one of them holds the block and
+    tells the others the path; all must have closed their files, behind a barrier, before it ends:
+
+        with contextlib.ExitStack() as stack:
+            told = [stack.enter_context(publish_directory(root, "step-40"))] if rank == 0 else [None]
+            dist.broadcast_object_list(told)
+            dcp.save(state, checkpoint_id=told[0])
+            dist.barrier()
+
+    A save that goes on after its call, such as `dcp.async_save`, must have ended before the block does: wait for its
+    future there, or leave the block where the future is done. Else as `publish`. Raises InUse, with nothing named,
+    when it is seen that somebody still writes.
     """
     with publish_tree(*_ready(directory, name, True, step, metrics, exists, readback)) as (path, _result):
         yield path

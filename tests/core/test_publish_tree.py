@@ -424,3 +424,24 @@ def test_a_child_of_the_block_does_not_keep_the_place_locked(bench: Workbench) -
     finally:
         os.close(started)
         assert os.waitpid(child, 0)[1] == 0
+
+
+SHARDS = {"model/__0_0.distcp": b"s" * 90, "model/__1_0.distcp": b"s" * 90}
+
+
+def test_shards_without_the_metadata_that_comes_last_are_a_save_that_goes_on(bench: Workbench) -> None:
+    with pytest.raises(InUse, match="async_save"):
+        publish(bench, SHARDS | {".metadata": b"of others"})
+    assert nothing_happened(bench)
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        pytest.param(SHARDS | {"model/.metadata": b"m"}, id="one metadata"),
+        pytest.param(SHARDS | {"model/__0.metadata": b"m"}, id="one metadata for each rank"),
+        pytest.param({"__8_0.distcp": b"s", "__9_0.distcp": b"s"}, id="the part of another node"),
+    ],
+)
+def test_shards_that_are_complete_get_their_name(bench: Workbench, files: Files) -> None:
+    assert contents(Path(publish(bench, files).path)) == files

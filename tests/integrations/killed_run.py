@@ -17,8 +17,8 @@ from typing import Any, NoReturn
 import torch
 
 STEPS, EVERY = 8, 2
-RECORDS_WRITTEN = 4
-"""Of the archive that torch writes, before it stops."""
+RECORDS_WRITTEN = 6
+"""Of the archive that torch writes, before it stops: four small ones, then tensors."""
 ARGUMENTS = "training_args.bin"
 """What Trainer writes before anything that matters; it is not stopped in there."""
 BYTES_COPIED = 1 << 20

@@ -9,6 +9,7 @@ announce, prove, rename, fsync, record                           as a file
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -37,6 +38,8 @@ from ckptdeck.core.staging import StagedTree, open_tree
 from ckptdeck.core.states import Evidence, Kind, MemberKind
 from ckptdeck.core.unit import OddThing, directories_of, leading_out, look_at, record_of_link
 from ckptdeck.core.volume import fsync_directory, sync_data, volume_of
+
+_FIRST_SHARD = re.compile(r"__0_[0-9]+\.distcp")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +70,7 @@ def publish_tree(
         yield tree.path, result
         tree.follow(host, volume)
         settled = settle_tree(host, target, volume, tree, intent, effort)
+        _require_finished(tree, settled)
         name_part(host, target, volume, tree, settled, intent, result)
     except OSError as error:
         raise from_os_error(error, f"Publishing {visible(result.path)}") from error
@@ -170,6 +174,24 @@ def require_sound(path: str, found: Identity) -> None:
             guard="symlink",
             why="What it points to would be no part of the checkpoint",
             next_step="Write the file itself; nothing got the final name",
+        )
+
+
+def _require_finished(tree: StagedTree, settled: Settled) -> None:
+    """torch's distributed checkpoints get their `.metadata` last, from the rank that is called 0 in the names.
+
+    Nothing has them open between two files, so only its absence tells that a save goes on behind our back.
+    """
+    names = {member.path for member in settled.record.members}
+    for path in sorted(names):
+        directory, _, name = path.rpartition("/")
+        beside = f"{directory}/" if directory else ""
+        if not _FIRST_SHARD.fullmatch(name) or names & {f"{beside}.metadata", f"{beside}__0.metadata"}:
+            continue
+        raise InUse(
+            f"{visible(tree.unit.path_of(directory))} holds shards and no .metadata, which is written last",
+            why="A save that was begun in the block, as async_save begins one, still goes on",
+            next_step="Wait for its future before the block ends; nothing got the final name",
         )
 
 
