@@ -115,7 +115,7 @@ class Screen:
         return self._tmux("display-message", "-p", "-t", "deck", what).strip()
 
     def _tmux(self, *words: str) -> str:
-        done = subprocess.run(self._command(*words), capture_output=True, check=True, env=_clean_environment())
+        done = subprocess.run(self._command(*words), capture_output=True, check=True, env=clean_environment())
         return done.stdout.decode("utf-8", "replace")
 
     def _command(self, *words: str) -> list[str]:
@@ -144,7 +144,7 @@ def processes_naming(path: Path) -> set[int]:
     return found
 
 
-def _clean_environment() -> dict[str, str]:
+def clean_environment() -> dict[str, str]:
     """Nothing of the terminal the tests run in decides how the console looks."""
     dropped = ("NO_COLOR", "SSH_CONNECTION", "TMUX", "COLUMNS", "LINES", "COLORTERM", "CKPTDECK_ASCII")
     kept = {key: value for key, value in os.environ.items() if key not in dropped}

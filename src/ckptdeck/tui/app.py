@@ -19,6 +19,7 @@ from ckptdeck.tui import lifecycle, messages, themes
 from ckptdeck.tui.actions import BY_ID, Action, Place, hidden, refused
 from ckptdeck.tui.bindings import bindings_for
 from ckptdeck.tui.drafting import Draft, Drafting, Wish
+from ckptdeck.tui.lasting_output import give_it_a_size
 from ckptdeck.tui.palette import RegistryCommands
 from ckptdeck.tui.screens.help import HelpScreen
 from ckptdeck.tui.screens.homes import SCREENS
@@ -278,6 +279,9 @@ class ConsoleApp(App[None]):
             with contextlib.suppress(SuspendNotSupported), self.suspend():
                 pass
 
+    def on_taken_up(self, _event: messages.TakenUp) -> None:
+        self.refresh(layout=True)
+
     async def _stop_and_exit(self, code: int) -> None:
         if not self._ending:
             self._ending = True
@@ -287,3 +291,5 @@ class ConsoleApp(App[None]):
     def _check_terminal(self) -> None:
         if not self._settings.terminal_alive():
             self.end(lifecycle.HANGUP_CODE)
+        elif self._settings.follow_signals:
+            give_it_a_size()

@@ -81,3 +81,7 @@ class ViewChanged(Message):
         super().__init__()
         self.order = order
         self.filters = filters
+
+
+class TakenUp(Message):
+    """The terminal is read again after a while in which it was not."""

@@ -9,6 +9,8 @@ from ckptdeck.monitor.snapshot import Engine
 from ckptdeck.monitor.view_state import load_view_state, save_view_state, view_state_path
 from ckptdeck.tui import lifecycle
 from ckptdeck.tui.app import ConsoleApp
+from ckptdeck.tui.lasting_output import give_it_a_size, lasting_output
+from ckptdeck.tui.messages import TakenUp
 from ckptdeck.tui.settings import settings_for
 
 
@@ -22,8 +24,11 @@ def run_console(
         state = replace(state, theme=theme)
     if os.environ.get("SSH_CONNECTION"):
         os.environ.setdefault("TEXTUAL_ANIMATIONS", "none")
-    with lifecycle.lasting_output():
+    give_it_a_size()
+    with lasting_output() as output:
         app = ConsoleApp(engine, settings_for(os.environ, read_only=read_only, start_locked=start_locked), state)
+        if output is not None:
+            output.taken_up = lambda: app.post_message(TakenUp())
         try:
             app.run(mouse=mouse)
         finally:
