@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,9 +13,15 @@ import pytest
 from ckptdeck.core.checkpoint_set import CheckpointSet
 from ckptdeck.core.errors import CkptdeckError
 from ckptdeck.core.filesystem import FileSystem
-from ckptdeck.core.publish import Intent, publish
+from ckptdeck.core.hashing import Share
+from ckptdeck.core.host import Host
+from ckptdeck.core.part import open_part
+from ckptdeck.core.pour import SourceFile, pour
+from ckptdeck.core.progress import UNHURRIED
+from ckptdeck.core.publish import Intent, publish, settle
 from ckptdeck.core.publish_tree import publish_tree
-from ckptdeck.core.states import Role
+from ckptdeck.core.states import Evidence, Role
+from ckptdeck.core.volume import volume_of
 from tests.crash.contents import Tree
 from tests.crash.faults import FaultyFileSystem, fsync_offences
 from tests.crash.figures import count
@@ -66,3 +73,46 @@ def test_what_only_fsync_refuses_gets_no_name(
     assert NAME not in names
     assert not fsync_offences(fs.log)
     count("thin volumes refused")
+
+
+@pytest.mark.parametrize("pairs", [False, True], ids=["alone", "pair"])
+@pytest.mark.parametrize("fs_type", FILE_SYSTEMS)
+def test_what_the_device_refused_behind_a_copy_is_still_told_at_its_end(
+    tmp_path: Path, fs_type: str, pairs: bool
+) -> None:
+    """A copy is sent to the device while it is written, so the device refuses long before fsync asks (R5)."""
+    reason = why_no_volumes(fs_type)
+    if reason:
+        pytest.skip(reason)
+    size = MEMORY[fs_type] + 20 * MIB
+    with thin_volume(tmp_path, fs_type, memory=MEMORY[fs_type], promised=PROMISED[fs_type]) as root:
+        sandbox = Sandbox.fresh(root / "pair")
+        fs = FaultyFileSystem()
+        target = sandbox.found(FileSystem(), Role.MIRROR)
+        with pytest.raises((CkptdeckError, OSError)):
+            _copy(replace(machine(fs), pairs=pairs), target, size)
+        names = os.listdir(sandbox.root(Role.MIRROR))
+
+    refused = [call for call in fs.log if call.name in ("fsync", "pwrite") and call.error is not None]
+    assert refused, "the volume was not thin enough"
+    assert any(call.name == "evict" and call.number < refused[0].number for call in fs.log)
+    assert NAME not in names
+    assert not fsync_offences(fs.log)
+    count("thin volumes refused")
+
+
+def _copy(host: Host, target: CheckpointSet, size: int) -> None:
+    volume = volume_of(host.fs, target.root)
+    memory = os.memfd_create("source")
+    try:
+        os.write(memory, os.urandom(size))
+        source = SourceFile(memory, "source", size, Evidence.CACHE, None)
+        part = open_part(host, target.root, NAME, volume, minimum_age=0.0)
+        try:
+            pour(host, source, part, volume, name=NAME, side=Role.MIRROR, effort=UNHURRIED, share=Share(0, size))
+            settle(host, target, volume, part, Intent(NAME))
+            pytest.fail("the volume kept it")
+        finally:
+            part.discard()
+    finally:
+        os.close(memory)
