@@ -95,6 +95,15 @@ class Screen:
     def resize(self, columns: int, rows: int) -> None:
         self._tmux("resize-window", "-t", "deck", "-x", str(columns), "-y", str(rows))
 
+    def accept_copies(self) -> None:
+        """As terminals do that let programs in them fill the clipboard."""
+        self._tmux("set-option", "-s", "set-clipboard", "on")
+
+    def copied(self) -> str:
+        """What was handed to the terminal's clipboard last; "" for nothing."""
+        done = subprocess.run(self._command("show-buffer"), capture_output=True, check=False)
+        return done.stdout.decode("utf-8", "replace")
+
     def title(self) -> str:
         return self._ask("#{pane_title}")
 
