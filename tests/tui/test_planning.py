@@ -88,3 +88,31 @@ async def test_quitting_does_not_wait_for_a_plan() -> None:
     async with planning("P") as console:
         await console.press("q")
         assert console.engine.stopped
+
+
+async def test_the_space_screen_opens_at_once_and_follows_the_knobs_as_it_can() -> None:
+    async with open_console(size=(120, 40)) as console:
+        console.engine.thinking = True
+        await console.press("s")
+        assert console.at == "SpaceScreen"
+        assert "working it out" in console.text
+        await answer(console)
+        assert "working it out" not in console.text
+        figures = console.text
+        await console.press("l")
+        assert "working it out" in console.text
+        await answer(console)
+        assert "WHAT IF" in console.text
+        await console.press("0")
+        await answer(console)
+        assert console.text == figures
+
+
+async def test_why_a_copy_stays_comes_when_it_is_known() -> None:
+    async with open_console(size=(160, 40)) as console:
+        console.engine.thinking = True
+        await console.update(survey=scenes.survey())
+        await console.press("j")
+        console.engine.thinking = False
+        await answer(console)
+        assert "stays: " in console.text

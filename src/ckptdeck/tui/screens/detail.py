@@ -41,7 +41,10 @@ class DetailScreen(Reader, ActingScreen):
     def tell(self, view: View, width: int) -> Sequence[Line]:
         if width not in self._members:
             self._members[width] = member_lines(self._entry, width)
-        return (*dossier_lines(self._entry, view, width, self._fates.of(self._entry, view)), *self._members[width])
+        return (
+            *dossier_lines(self._entry, view, width, self._fates.of(self._entry, view, self.ask)),
+            *self._members[width],
+        )
 
     @property
     def targets(self) -> tuple[str, ...]:

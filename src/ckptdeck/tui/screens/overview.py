@@ -43,7 +43,7 @@ class Overview(ActingScreen):
         self._table = PairTable()
         self._table.order = order
         self._filter = FilterLine(filters)
-        self._fates = Fates()
+        self._fates = Fates(self._paint_detail)
         self._pause: Pause | None = None
 
     def compose(self) -> ComposeResult:
@@ -108,7 +108,7 @@ class Overview(ActingScreen):
         view, entry = self._view, self._table.under_cursor
         limit = 1 if self.app.size.height < LOW else 2
         self._line("detail").show(lambda width: detail_lines(entry, view, width, limit))
-        self._line("pane").show(lambda width: pane_lines(entry, view, width, self._fates.of(entry, view)))
+        self._line("pane").show(lambda width: pane_lines(entry, view, width, self._fates.of(entry, view, self.ask)))
 
     def on_keyed_list_moved(self, _event: KeyedList.Moved) -> None:
         self._paint_detail()

@@ -12,6 +12,7 @@ from ckptdeck.tui.actions import Place
 from ckptdeck.tui.bindings import bindings_for
 from ckptdeck.tui.messages import PlanWanted
 from ckptdeck.tui.screens.live import LiveScreen
+from ckptdeck.tui.thought import Thought
 from ckptdeck.tui.view_model.foresight import Foresight
 from ckptdeck.tui.view_model.line import Line
 from ckptdeck.tui.view_model.space import Scene, answer_lines, figure_lines, note_lines, plot_title, scene_of
@@ -33,8 +34,8 @@ class SpaceScreen(LiveScreen):
         super().__init__()
         self._knobs = Knobs()
         self._foresight = Foresight()
+        self._thought: Thought[Scene | None] = Thought("space", self._repaint)
         self._scene: Scene | None = None
-        self._assumed = self._knobs.what_if
 
     def compose(self) -> ComposeResult:
         yield LineView(id="header")
@@ -50,15 +51,17 @@ class SpaceScreen(LiveScreen):
 
     def paint(self, view: View) -> None:
         knobs = self._knobs
-        scene = self._scene
-        if scene is None or scene.survey is not view.survey or self._assumed != knobs.what_if:
-            scene = self._scene = scene_of(view, knobs, self._foresight)
-            self._assumed = knobs.what_if
+        question = partial(scene_of, view, knobs, self._foresight)
+        scene = self._scene = self._thought.of(self.ask, (view.survey, knobs.what_if), question)
         self._line("answer").show(lambda width: answer_lines(scene, knobs, view, width))
         self._line("figures").show(lambda width: figure_lines(scene, view, width))
         self._line("knobs").show(lambda width: () if scene is None else knob_lines(knobs, scene.found, width))
         self.query_one("#notes", LineScroll).show(lambda width: note_lines(scene, width))
         self._paint_plots()
+
+    def _repaint(self) -> None:
+        if self._view is not None:
+            self.paint(self._view)
 
     def on_resize(self) -> None:
         self.call_after_refresh(self._paint_plots)
@@ -119,8 +122,7 @@ class SpaceScreen(LiveScreen):
 
     def _turn_to(self, knobs: Knobs) -> None:
         self._knobs = knobs
-        if self._view is not None:
-            self.paint(self._view)
+        self._repaint()
 
 
 def _picture(scene: Scene | None, who: str | None, width: int, height: int) -> Sequence[Line]:

@@ -2,44 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from ckptdeck.core.guards import Guard
 from ckptdeck.core.plans.plan import Act, PlanItem
 from ckptdeck.core.plans.prune import Retention
 from ckptdeck.core.states import Role
 from ckptdeck.core.survey import Survey
+from ckptdeck.tui.thought import Ask, Thought, answer_at_once
 from ckptdeck.tui.view_model.rows import Entry
 from ckptdeck.tui.view_model.view import View
 
 MANY = 2000
-"""Rows from which on working the retention out takes long enough to be felt (0.03 s)."""
+"""Rows from which on working the retention out takes long enough to count (0.1 s of a core)."""
 KEPT_FOR = 60.0
 """Seconds between two surveys of so many rows within which the first one's retention has to do."""
 
 
 class Fates:
-    """Remembers the retention of a survey: it is the same for all of its rows."""
+    """Remembers the retention of a survey: it is the same for all of its rows. `arrived` is called when one that was
+    thought over is there."""
 
-    def __init__(self) -> None:
-        self._retention: Retention | None = None
+    def __init__(self, arrived: Callable[[], object] = lambda: None) -> None:
+        self._thought: Thought[Retention] = Thought("fates", arrived)
+        self._over: Survey | None = None
 
-    def _of_survey(self, survey: Survey) -> Retention:
-        known = self._retention
-        if known is not None:
-            if known.survey is survey:
-                return known
-            if len(survey.steps) >= MANY and survey.taken_at - known.survey.taken_at < KEPT_FOR:
-                return known
-        self._retention = Retention(survey)
-        return self._retention
+    def _of_survey(self, survey: Survey, ask: Ask) -> Retention | None:
+        over = self._over
+        if over is None or len(survey.steps) < MANY or not 0 <= survey.taken_at - over.taken_at < KEPT_FOR:
+            over = self._over = survey
+        return self._thought.of(ask, over, lambda: Retention(over))
 
-    def of(self, entry: Entry | None, view: View) -> Mapping[Role, str]:
+    def of(self, entry: Entry | None, view: View, ask: Ask = answer_at_once) -> Mapping[Role, str]:
         """Side → one sentence; empty where there is no copy, or no retention yet."""
         survey = view.survey
         if entry is None or entry.pair is None or survey is None:
             return {}
-        retention = self._of_survey(survey)
+        retention = self._of_survey(survey, ask)
+        if retention is None:
+            return {}
         refused = retention.refused
         if refused is None:
             return {item.side: _sentence(item) for item in retention.judge(entry.pair)}

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from ckptdeck.core.course import Course, course_of
-from ckptdeck.core.outlook import Outlook, largest_keep
+from ckptdeck.core.outlook import Outlook, WhatIf, largest_keep
 from ckptdeck.core.safe_text import visible
 from ckptdeck.core.space import cadence_of
 from ckptdeck.core.space_advice import advice, answer, separate, upto
@@ -28,6 +28,7 @@ class Scene:
     """Everything the screen shows, worked out once per survey and turn of a knob."""
 
     survey: Survey
+    what_if: WhatIf
     answer: str
     advice: tuple[str, ...]
     outlooks: Mapping[Role, Outlook]
@@ -54,7 +55,7 @@ def scene_of(view: View, knobs: Knobs, foresight: Foresight) -> Scene | None:
         past = view.snapshot.samples.get(one.role, ())
         courses[_short(who)] = course_of(one, side.inventory.volume.free, past, survey.taken_at)
     told = answer(survey, outlooks), advice(survey, outlooks)
-    return Scene(survey, *told, outlooks, _found(survey, outlooks), courses)
+    return Scene(survey, knobs.what_if, *told, outlooks, _found(survey, outlooks), courses)
 
 
 def _found(survey: Survey, outlooks: Mapping[Role, Outlook]) -> Found:
@@ -66,8 +67,9 @@ def _found(survey: Survey, outlooks: Mapping[Role, Outlook]) -> Found:
 
 def answer_lines(scene: Scene | None, knobs: Knobs, view: View, width: int) -> tuple[Line, ...]:
     """The first thing to know, and that it is only assumed when it is."""
-    if scene is None:
-        return wrap(line(Piece(f" {view.snapshot.error or 'scanning …'}", Ink.BUSY)), width, indent=" ", limit=2)
+    if scene is None or scene.what_if != knobs.what_if:
+        words = view.snapshot.error or ("scanning …" if view.survey is None else "working it out …")
+        return wrap(line(Piece(f" {words}", Ink.BUSY)), width, indent=" ", limit=2)
     tight = any(one.fits is not None and one.fits <= FEW for one in scene.outlooks.values())
     assumed = line(Piece(" WHAT IF ", Ink.WARN)) if knobs.turned else line(" ")
     return wrap((*assumed, Piece(scene.answer, Ink.WARN if tight else Ink.STRONG)), width - 1, indent=" ", limit=2)
