@@ -9,6 +9,7 @@ from typing import ClassVar, Literal
 from textual import work
 from textual.app import App, SuspendNotSupported
 from textual.binding import Binding
+from textual.events import Event, Key, MouseEvent
 from textual.screen import Screen
 from textual.widgets import Input
 
@@ -18,6 +19,7 @@ from ckptdeck.monitor.view_state import ViewState
 from ckptdeck.tui import lifecycle, messages, themes
 from ckptdeck.tui.actions import BY_ID, Action, Place, hidden, refused
 from ckptdeck.tui.bindings import bindings_for
+from ckptdeck.tui.collecting import Collecting
 from ckptdeck.tui.drafting import Draft, Drafting, Wish
 from ckptdeck.tui.lasting_output import give_it_a_size
 from ckptdeck.tui.palette import RegistryCommands
@@ -36,6 +38,8 @@ from ckptdeck.tui.view_model.view import Lock, View, bare, look
 
 _SOON = 0.15
 """Seconds after which a plan that is still being made is worth a word."""
+_COLLECTING = 10.0
+"""Seconds between two questions whether it is time to look for garbage."""
 
 
 class ConsoleApp(App[None]):
@@ -60,6 +64,7 @@ class ConsoleApp(App[None]):
         self._trouble = TroubleWatch()
         self._interruption = InterruptionWatch()
         self._drafting = Drafting(engine)
+        self._collecting = Collecting(settings.monotonic)
         self._ending = False
         self.lock = Lock.READ_ONLY if settings.read_only else Lock.LOCKED if settings.start_locked else Lock.UNLOCKED
         for theme in themes.THEMES:
@@ -91,6 +96,7 @@ class ConsoleApp(App[None]):
             lifecycle.follow_signals(self.end, self.come_back)
         self.set_interval(self._settings.poll, self.poll)
         self.set_interval(lifecycle.TERMINAL_CHECK, self._check_terminal)
+        self.set_interval(_COLLECTING, self._collecting.look)
         self.call_after_refresh(self._engine.start)
 
     # Looking
@@ -123,6 +129,11 @@ class ConsoleApp(App[None]):
     def say(self, text: str, *, warning: bool = False) -> None:
         severity: Literal["warning", "information"] = "warning" if warning else "information"
         self.notify(harmless(text), severity=severity, timeout=max(5.0, len(text) / 15), markup=False)
+
+    async def on_event(self, event: Event) -> None:
+        if isinstance(event, Key | MouseEvent):
+            self._collecting.key()
+        await super().on_event(event)
 
     def on_say(self, event: messages.Say) -> None:
         self.say(event.text, warning=event.warning)

@@ -9,6 +9,7 @@ from ckptdeck.monitor.snapshot import Engine
 from ckptdeck.monitor.view_state import load_view_state, save_view_state, view_state_path
 from ckptdeck.tui import lifecycle
 from ckptdeck.tui.app import ConsoleApp
+from ckptdeck.tui.collecting import only_young_objects
 from ckptdeck.tui.lasting_output import give_it_a_size, lasting_output
 from ckptdeck.tui.messages import TakenUp
 from ckptdeck.tui.settings import settings_for
@@ -30,7 +31,8 @@ def run_console(
         if output is not None:
             output.taken_up = lambda: app.post_message(TakenUp())
         try:
-            app.run(mouse=mouse)
+            with only_young_objects():
+                app.run(mouse=mouse)
         finally:
             engine.stop(lifecycle.STOP_WITHIN)
     if app.view_state != state:
