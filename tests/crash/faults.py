@@ -34,6 +34,7 @@ CHANGES = WRITES | {
     "create",
     "truncate",
     "fsync",
+    "send",
     "close",
     "set_times",
     "set_mode",
@@ -47,6 +48,9 @@ CHANGES = WRITES | {
     "remove_directory",
 }
 """Calls after which the disk, or what is promised about it, may differ. `create` is `open` with O_CREAT."""
+
+SENDS_NOTHING = frozenset({errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP})
+"""What a file system says that cannot start sending; it takes nothing from the fsync that follows."""
 
 NAMING = frozenset({"rename", "rename_no_replace", "exchange", "link"})
 """Calls that give something a name it did not have."""
@@ -223,6 +227,9 @@ class FaultyFileSystem(FileSystem):
 
     def fsync(self, fd: int) -> None:
         self._perform("fsync", (self._path(fd),), fd, lambda: self._real.fsync(fd))
+
+    def send(self, fd: int, offset: int, length: int) -> None:
+        self._perform("send", (self._path(fd),), fd, lambda: self._real.send(fd, offset, length))
 
     def fstat(self, fd: int) -> os.stat_result:
         return self._perform("fstat", (self._path(fd),), fd, lambda: self._real.fstat(fd))
@@ -445,7 +452,8 @@ def fsync_offences(log: Sequence[Call]) -> list[str]:
         if call.name in NAMING and not call.regular:
             below = [path for path in lost for top in named if path == top or path.startswith(f"{top}/")]
             offences += [f"after a failed fsync of {os.path.basename(path)} in it: {call}" for path in below]
-        if call.name == "fsync" and call.error is not None:
+        refused = call.name == "fsync" or (call.name == "send" and call.error not in SENDS_NOTHING)
+        if refused and call.error is not None:
             if call.regular and call.inode is not None:
                 failed.add(call.inode)
             lost.update(call.paths)

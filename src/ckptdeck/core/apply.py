@@ -21,7 +21,6 @@ from ckptdeck.core.errors import (
     from_os_error,
 )
 from ckptdeck.core.host import Host
-from ckptdeck.core.initialise import initialise
 from ckptdeck.core.plans.plan import Act, ItemResult, Outcome, Plan, PlanItem, PlanResult, Refusal
 from ckptdeck.core.policy import Policy
 from ckptdeck.core.progress import UNHURRIED, Effort
@@ -92,6 +91,8 @@ def error_of_refusal(refusal: Refusal) -> CkptdeckError:
 
 def _initialise(host: Host, pair: Pair) -> Pair:
     """Day one: both bare directories become sets before anything is recorded in them."""
+    from ckptdeck.core.initialise import initialise
+
     mirror = pair.mirror.root if pair.mirror is not None else None
     return initialise(host, pair.primary.root, mirror).pair
 

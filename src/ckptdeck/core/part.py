@@ -20,9 +20,10 @@ from ckptdeck.core.errors import InUse, Refused
 from ckptdeck.core.filesystem import FileSystem, opened, write_all
 from ckptdeck.core.host import Host
 from ckptdeck.core.naming import part_name
+from ckptdeck.core.page_cache import WINDOW
 from ckptdeck.core.safe_text import visible
 from ckptdeck.core.sighting import Stamp, Volume, Warning
-from ckptdeck.core.volume import HELD_OPEN, lock_if_free, rename_into_place
+from ckptdeck.core.volume import HELD_OPEN, NOT_SUPPORTED, lock_if_free, rename_into_place
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer, WriteableBuffer
@@ -59,6 +60,9 @@ class Part(io.RawIOBase):
         self._fs = fs
         self._fd: int | None = fd
         self._position = 0
+        self._sent = 0
+        self.lost: OSError | None = None
+        """What the device said of bytes on their way, whether or not the writer took notice."""
         self._hashed = 0
         self._hash: xxhash.xxh3_128 | None = xxhash.xxh3_128()
         self._shared = False
@@ -91,7 +95,7 @@ class Part(io.RawIOBase):
     def continue_from(self, size: int, digest: xxhash.xxh3_128) -> None:
         """Goes on behind a proven prefix of `size` bytes whose hash state is `digest`."""
         self._fs.truncate(self.descriptor, size)
-        self._position = self._hashed = size
+        self._position = self._hashed = self._sent = size
         self._hash = digest
 
     def release(self) -> None:
@@ -156,6 +160,8 @@ class Part(io.RawIOBase):
             self._hash.update(view)
             self._hashed += len(view)
         self._move_to(position + len(view))
+        if self._position - self._sent >= WINDOW:
+            self._send()
         return len(view)
 
     def readinto(self, buffer: WriteableBuffer, /) -> int:
@@ -198,6 +204,19 @@ class Part(io.RawIOBase):
             self._shared = True
             self._move_to(self._position)
         return self.descriptor
+
+    def _send(self) -> None:
+        """What was written starts on its way to the device, so that the fsync at the end finds little left to do.
+
+        Where a file system cannot, that costs time only; any other error is final, as that of fsync (R5).
+        """
+        try:
+            self._fs.send(self.descriptor, self._sent, self._position - self._sent)
+        except OSError as error:
+            if error.errno not in NOT_SUPPORTED:
+                self.lost = error
+                raise
+        self._sent = self._position
 
     def _move_to(self, position: int) -> None:
         self._position = position

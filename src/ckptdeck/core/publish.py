@@ -193,6 +193,8 @@ def settle(
     than were written.
     """
     fd = part.descriptor
+    if part.lost is not None:
+        raise from_os_error(part.lost, f"Sending {visible(part.path)} to its device") from part.lost
     warnings = keep_mode_and_time(host.fs, fd, intent.mode, intent.mtime_ns)
     sync_data(host.fs, fd, part.path)
     status = host.fs.fstat(fd)

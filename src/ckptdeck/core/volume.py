@@ -32,11 +32,11 @@ _LOCAL = frozenset(
 _OPTIMISTIC = frozenset({"btrfs", "zfs", "bcachefs", "overlay"})
 _MEMORY = frozenset({"tmpfs", "ramfs"})
 
-_NOT_SUPPORTED = frozenset({errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP})
+NOT_SUPPORTED = frozenset({errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP})
 HELD_OPEN = frozenset({errno.EACCES, errno.EBUSY, errno.ETXTBSY, errno.EPERM})
 """What servers of Windows' kind say about a file that somebody has open (R11)."""
-_ODD_SERVERS = _NOT_SUPPORTED | {errno.ENOENT, errno.EACCES, errno.EPERM}
-_NO_LOCKS = _NOT_SUPPORTED | {errno.ENOLCK, errno.EBADF}
+_ODD_SERVERS = NOT_SUPPORTED | {errno.ENOENT, errno.EACCES, errno.EPERM}
+_NO_LOCKS = NOT_SUPPORTED | {errno.ENOLCK, errno.EBADF}
 _RETRY_SECONDS = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6)  # at most 5 s in all (R11)
 
 
@@ -179,7 +179,7 @@ def exchange_directories(host: Host, staged: str, final: str) -> bool:
     try:
         host.fs.exchange(staged, final)
     except OSError as error:
-        if error.errno in _NOT_SUPPORTED:
+        if error.errno in NOT_SUPPORTED:
             return False
         raise
     return True
@@ -190,13 +190,13 @@ def _rename_no_clobber(fs: FileSystem, staged: str, final: str) -> tuple[Warning
         fs.rename_no_replace(staged, final)
         return ()
     except OSError as error:
-        if error.errno not in _NOT_SUPPORTED:
+        if error.errno not in NOT_SUPPORTED:
             raise
     if not stat.S_ISDIR(fs.lstat(staged).st_mode):
         try:
             fs.link(staged, final)
         except OSError as error:
-            if error.errno not in _NOT_SUPPORTED | {errno.EPERM, errno.EMLINK}:
+            if error.errno not in NOT_SUPPORTED | {errno.EPERM, errno.EMLINK}:
                 raise
         else:
             _drop_second_name(fs, staged)
@@ -246,7 +246,7 @@ def _tolerable(fs: FileSystem, path: str, volume: Volume, code: int) -> bool:
     if volume.fs_class == "local":
         return False
     if volume.fs_class == "nfs":
-        return code in _NOT_SUPPORTED
+        return code in NOT_SUPPORTED
     if code == errno.EIO and volume.fs_class in ("win", "fuse"):
         # Some servers answer EIO to any fsync of a directory: only believed when an idle one says the same.
         return _idle_directory_says(fs, _idle_directory(fs, path), errno.EIO)
