@@ -57,6 +57,7 @@ EXPECTED_SKIPS = (
     ExpectedSkip("tests/integrations/test_*librar*.py", "the integrations extra", _installed(*INTEGRATIONS)),
     ExpectedSkip("tests/integrations/test_power_cut_of_libraries.py::*", "root and loop devices", may_mount),
     ExpectedSkip("tests/test_saving.py::*h5py*", "h5py", _installed("h5py")),
+    ExpectedSkip("tests/test_readme.py::*HDF5*", "h5py", _installed("h5py")),
     ExpectedSkip("tests/*safetensors*", "safetensors", _installed("safetensors")),
     ExpectedSkip("tests/monitor/test_priority.py::*", "an x86-64 kernel", lambda: os.uname().machine == "x86_64"),
 )
