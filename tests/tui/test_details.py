@@ -99,8 +99,24 @@ def test_a_directory_shows_what_it_is_made_of_and_what_differs() -> None:
 
 def test_the_short_form_counts_members_too() -> None:
     view = view_of(aftermath.of_directories())
-    lines = [text_of(part) for part in detail_lines(entry(view, "checkpoint-500"), view, 160, 2)]
+    lines = [text_of(part) for part in detail_lines(entry(view, "checkpoint-500"), view, 100, 2)]
     assert "a directory of 2 files" in lines[1]
+
+
+def test_what_is_wrong_anywhere_is_said_without_a_key() -> None:
+    view = view_of(scenes.busy_snapshot())
+
+    def told(step: int, width: int, limit: int = 2) -> list[str]:
+        return [text_of(part) for part in detail_lines(entry(view, scenes.name_of(step)), view, width, limit)]
+
+    assert told(2500, 80)[1].startswith(" ! step_1750.pt on mirror is truncated: 1.82 of 2.47 GB ")
+    assert told(2500, 80)[1].endswith(" ! 1 more ")
+    assert told(2500, 80, 1) == told(2500, 80)[1:]
+    assert told(1750, 80)[0].startswith(" step_1750.pt on mirror: ends 650 MB early")
+    assert not any("!" in one for one in told(1750, 80)), "the row itself is what is wrong"
+    assert told(1750, 160)[0].startswith(" ! step_1750.pt"), "there the pane tells of the row"
+    well = view_of(scenes.snapshot(trouble=()))
+    assert "record" in text_of(detail_lines(entry(well, scenes.name_of(2500)), well, 80, 2)[1])
 
 
 def test_the_path_of_what_is_staged_is_in_the_control_directory() -> None:

@@ -100,7 +100,7 @@ class Overview(ActingScreen):
     @property
     def wanted(self) -> Sequence[str]:
         entry = self._table.under_cursor
-        return () if entry is None else actions_for(entry)
+        return () if entry is None else [action for action in actions_for(entry) if action != "verify"]
 
     def _paint_detail(self) -> None:
         if self._view is None:

@@ -11,23 +11,45 @@ from ckptdeck.core.states import FINDINGS, Role, State
 from ckptdeck.tui.view_model import measures
 from ckptdeck.tui.view_model.cells import verdict_ink
 from ckptdeck.tui.view_model.glyphs import FLIGHTS, STATES
-from ckptdeck.tui.view_model.line import BLANK, Ink, Line, Piece, line, wrap
+from ckptdeck.tui.view_model.line import BLANK, Ink, Line, Piece, brief, line, spread, width_of, wrap
 from ckptdeck.tui.view_model.members import member_count, member_facts
 from ckptdeck.tui.view_model.rows import Entry
 from ckptdeck.tui.view_model.view import View
 
+WITH_PANE = 120
+"""Terminals with as many columns have a pane for the row under the cursor."""
 FACT = 13
 """Cells of the name of a fact in the pane, its margin included."""
 
 
 def detail_lines(entry: Entry | None, view: View, width: int, limit: int) -> tuple[Line, ...]:
-    """The short form: the side that has most to say, in at most `limit` lines."""
-    if entry is None:
-        return ()
-    lines = wrap(_sentence(entry), width - 2, indent=" ", limit=limit)
+    """The short form: the side that has most to say, in at most `limit` lines.
+
+    What is wrong anywhere takes the last one while the row itself is well. On a wide terminal a pane tells of the row.
+    """
+    trouble = () if entry is not None and entry.troubled else trouble_lines(view, width)
+    if entry is None or width >= WITH_PANE:
+        return trouble_lines(view, width)
+    if trouble and limit < 2:
+        return trouble
+    lines = (*wrap(_sentence(entry), width - 2, indent=" ", limit=limit - len(trouble)), *trouble)
     telling = _telling_side(entry)
     record = "" if telling is None else _record_text(telling[1], view)
     return (*lines, line(Piece(f" {record}", Ink.MUTED))) if record and len(lines) < limit else lines
+
+
+def trouble_lines(view: View, width: int) -> tuple[Line, ...]:
+    """The worst trouble in one line, and how many more a key tells of; nothing when there is none."""
+    trouble = view.snapshot.trouble
+    if not trouble:
+        return ()
+    more = (
+        line(Piece(" ! ", Ink.KEY, "screen.problems"), Piece(f"{len(trouble) - 1} more ", Ink.MUTED))
+        if trouble[1:]
+        else ()
+    )
+    told = line(Piece(" ! ", Ink.BAD), brief(trouble[0], width - width_of(more) - 4))
+    return (spread(told, more, width, gap=1),)
 
 
 def _sentence(entry: Entry) -> Line:
