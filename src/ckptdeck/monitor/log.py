@@ -16,11 +16,14 @@ import json
 import os
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 from ckptdeck.core.checkpoint_set import LOG
 from ckptdeck.core.filesystem import FileSystem, opened
 from ckptdeck.core.host import Host
-from ckptdeck.monitor.snapshot import LogEntry
+
+if TYPE_CHECKING:
+    from ckptdeck.monitor.snapshot import LogEntry
 
 MOST = 1024 * 1024
 """Bytes after which a new file is begun."""
@@ -102,6 +105,8 @@ def _read_tail(fs: FileSystem, path: str) -> bytes:
 
 
 def _entry(line: bytes) -> LogEntry | None:
+    from ckptdeck.monitor.snapshot import LogEntry  # commands that only write a line do without the console's picture
+
     try:
         document = json.loads(line)
         return LogEntry(
