@@ -6,6 +6,7 @@ Only the module of the command that runs is imported, so that `resume` in a laun
 from __future__ import annotations
 
 import argparse
+import gc
 import importlib
 import os
 import sys
@@ -59,6 +60,9 @@ COMMANDS = {
     "console": Command("console", "the console (also: `ckptdeck DIR [DIR]`)"),
     "demo": Command("demo", "the console on a made-up live scene", ""),
 }
+_SELDOM = (1_000_000, 10, 10)
+"""When garbage is looked for. A survey of a large set is some hundred thousand objects that hold no cycles, and looking
+through them at the usual intervals takes as long as reading the set."""
 OWN_SIGNALS = frozenset({"console", "demo"})
 """The console restores the terminal itself before it ends."""
 
@@ -122,6 +126,7 @@ def _run(words: list[str], terminal: Terminal) -> int:
     arguments.command = name
     from ckptdeck.cli.interruption import Interruption
 
+    gc.set_threshold(*_SELDOM)
     interruption = Interruption()
     if name in OWN_SIGNALS:
         return int(module.run(arguments, terminal, interruption))

@@ -37,13 +37,14 @@ def run(arguments: argparse.Namespace, terminal: Terminal, interruption: Interru
     if arguments.restore and arguments.primary_only:
         raise UsageError("--restore and --primary-only contradict each other", next_step="Leave one of them out")
     session = open_session(arguments, terminal, interruption)
+    survey = session.look()
     told: list[str] = []
     try:
         with session.working() as (effort, _bar):
             point = answer_resume(
                 session.host,
                 session.pair,
-                session.look(),
+                survey,
                 accept_structure=arguments.accept == "structure",
                 primary_only=arguments.primary_only,
                 effort=effort,
@@ -62,6 +63,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal, interruption: Interru
         terminal.say(visible(point.path))
     else:
         terminal.say_exactly(os.fsencode(point.path) + b"\n")
+    session.spare_the_next(survey)
     return 0
 
 

@@ -40,6 +40,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal, interruption: Interru
         terminal.document(status_document(survey))
     else:
         terminal.say_all(status_lines(survey, find_trouble(survey), paint_for(terminal)))
+    session.spare_the_next(survey)
     return exit_code_of(survey)
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from ckptdeck.cli.terminal import Terminal
@@ -37,6 +38,7 @@ def paint_for(terminal: Terminal) -> Paint:
     return paint_ansi if terminal.colour else paint_plain
 
 
+@lru_cache
 def state_words(state: State) -> tuple[str, str, str]:
     """(glyph, word, ink) of a state; what is bad is in capitals too."""
     if state is State.VERIFIED:
@@ -143,24 +145,23 @@ def _step_table(survey: Survey, paint: Paint) -> Iterator[str]:
     heads = ["step", "name", "primary"] + (["mirror"] if survey.mirror is not None else []) + ["verdict", ""]
     rows: list[list[str]] = [heads]
     inks: list[str] = ["faint"]
+    readable = [side.role for side in survey.sides if side.inventory.condition.readable]
     for step in survey.steps:
         label = "-" if step.step is None else str(step.step)
-        cells = [label, visible(step.name), _cell(survey.primary, step, survey.taken_at)]
-        if survey.mirror is not None:
-            cells.append(_cell(survey.mirror, step, survey.taken_at))
-        rows.append([*cells, step.verdict.value, _row_reason(step, survey)])
-        inks.append(_verdict_ink(step.verdict))
+        cells = [_cell(side, step, survey.taken_at) for side in survey.sides]
+        rows.append([label, visible(step.name), *cells, step.verdict.value, _row_reason(step, readable)])
+        inks.append(_VERDICT_INKS.get(step.verdict, ""))
     for line, ink in zip(table(rows, indent=""), inks, strict=True):
         yield paint(line, ink) if ink else line
 
 
-def _row_reason(step: Step, survey: Survey) -> str:
+def _row_reason(step: Step, readable: Sequence[Role]) -> str:
     """In short, why a row is wrong or not done; of all others the columns say enough."""
-    copies = [step.on(side.role) for side in survey.sides if side.inventory.condition.readable]
-    wrong = any(copy is not None and copy.state in FINDINGS for copy in copies)
-    if wrong or step.verdict in (Verdict.DIVERGED, Verdict.LOST, Verdict.IN_FLIGHT):
-        return _shortened(step.reason, _ROW_REASON)
-    return ""
+    wrong = step.verdict in (Verdict.DIVERGED, Verdict.LOST, Verdict.IN_FLIGHT)
+    for role in readable:
+        copy = step.on(role)
+        wrong = wrong or (copy is not None and copy.state in FINDINGS)
+    return _shortened(step.reason, _ROW_REASON) if wrong else ""
 
 
 def _shortened(text: str, width: int) -> str:
@@ -184,7 +185,8 @@ def _cell(side: Side, step: Step, now: float) -> str:
         flight = next((f for f in side.inventory.in_flight if f.target and f.target == step.name), None)
         return ". absent" if flight is None else _flight_cell(flight)
     glyph, word, _ink = state_words(checkpoint.state)
-    return " ".join(part for part in (glyph, word, _detail(checkpoint, now)) if part)
+    detail = _detail(checkpoint, now)
+    return f"{glyph} {word} {detail}" if detail else f"{glyph} {word}"
 
 
 def _flight_cell(flight: InFlight) -> str:
@@ -203,12 +205,12 @@ def _detail(checkpoint: Checkpoint, now: float) -> str:
     return size_text(checkpoint.size) if checkpoint.size else ""
 
 
-def _verdict_ink(verdict: Verdict) -> str:
-    if verdict in (Verdict.DIVERGED, Verdict.REPAIR, Verdict.LOST, Verdict.UNKNOWN):
-        return "bad"
-    if verdict in (Verdict.ADOPT, Verdict.AT_RISK):
-        return "warn"
-    return {Verdict.IN_FLIGHT: "busy", Verdict.RETIRED: "faint"}.get(verdict, "")
+_VERDICT_INKS = {
+    **dict.fromkeys((Verdict.DIVERGED, Verdict.REPAIR, Verdict.LOST, Verdict.UNKNOWN), "bad"),
+    **dict.fromkeys((Verdict.ADOPT, Verdict.AT_RISK), "warn"),
+    Verdict.IN_FLIGHT: "busy",
+    Verdict.RETIRED: "faint",
+}
 
 
 # --- verification
@@ -234,17 +236,17 @@ def table(rows: Sequence[Sequence[str]], *, indent: str) -> Iterator[str]:
     widths: list[int] = []
     for row in rows:
         for column, cell in enumerate(row[:-1]):
+            width = len(cell) if cell.isascii() else cell_width(cell)
             if column == len(widths):
-                widths.append(0)
-            widths[column] = max(widths[column], cell_width(cell))
+                widths.append(width)
+            elif width > widths[column]:
+                widths[column] = width
     for row in rows:
-        yield (indent + "  ".join(_padded(row, widths))).rstrip()
-
-
-def _padded(row: Sequence[str], widths: Sequence[int]) -> Iterable[str]:
-    for column, cell in enumerate(row):
-        is_last = column == len(row) - 1
-        yield cell if is_last else cell + " " * (widths[column] - cell_width(cell))
+        padded = [
+            cell.ljust(width) if cell.isascii() else cell + " " * (width - cell_width(cell))
+            for cell, width in zip(row[:-1], widths, strict=False)
+        ]
+        yield (indent + "  ".join([*padded, *row[-1:]])).rstrip()
 
 
 def cell_width(text: str) -> int:

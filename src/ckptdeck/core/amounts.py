@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import UTC, datetime
+from functools import lru_cache
 
 _UNITS = ("B", "kB", "MB", "GB", "TB", "PB", "EB")
 _YEAR = 365.25 * 86400
 
 
+@lru_cache(maxsize=4096)
 def size_text(size: float) -> str:
     """ "512 B", "650 MB", "2.47 GB", "114 GB": three figures."""
     power = _power(size)

@@ -13,6 +13,7 @@ from ckptdeck.core.checkpoint_set import CheckpointSet, sibling_control
 from ckptdeck.core.filesystem import FileSystem, read_file
 from ckptdeck.core.freed import freed_together
 from ckptdeck.core.manifest import RACY_NS, Manifest
+from ckptdeck.core.reading_index import remembered
 from ckptdeck.core.record_format import decode_record, seconds_of
 from ckptdeck.core.safe_text import name_from_json
 from ckptdeck.core.sighting import Member, Quarantined, ReadBefore, Record, Removing
@@ -41,7 +42,8 @@ def read_bookkeeping(
     if before is not None and before.settled and before.stamps == stamps:
         return before
     now_ns = int(now * 1e9)
-    contents = manifest.read_all(now_ns, before.contents if before is not None else None)
+    seen = before.contents if before is not None else None
+    contents = manifest.read_all(now_ns, seen, lambda: remembered(fs, checkpoint_set))
     settled = all(now_ns - one.st_mtime_ns > RACY_NS for one in stats)
     return ReadBefore(contents, stamps, settled)
 

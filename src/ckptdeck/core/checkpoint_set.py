@@ -13,7 +13,7 @@ from dataclasses import replace
 from functools import partial
 
 from ckptdeck.core.errors import UsageError, VolumeSuspect, describe_os_error
-from ckptdeck.core.filesystem import FileSystem, is_there, once_more, read_file
+from ckptdeck.core.filesystem import FileSystem, is_there, once_more, opened, read_file
 from ckptdeck.core.safe_text import json_name, name_from_json, visible
 from ckptdeck.core.states import Condition, Role
 from ckptdeck.core.values import dataclass
@@ -108,7 +108,8 @@ def find_set(fs: FileSystem, root: str, role: Role) -> CheckpointSet:
         status = fs.lstat(root)
         if not stat.S_ISDIR(status.st_mode):
             return replace(bare, condition=Condition.UNREADABLE, why=f"{visible(root)} is not a directory")
-        if not once_more(partial(fs.list_directory, root)) and awaits_mount(fs, root):
+        once_more(partial(_open_for_listing, fs, root))
+        if awaits_mount(fs, root) and not once_more(partial(fs.list_directory, root)):
             return replace(
                 bare,
                 condition=Condition.NOT_MOUNTED,
@@ -123,6 +124,12 @@ def find_set(fs: FileSystem, root: str, role: Role) -> CheckpointSet:
     except OSError as error:
         return replace(bare, condition=Condition.UNREADABLE, why=describe_os_error(error, root))
     return with_control(fs, bare, status.st_dev)
+
+
+def _open_for_listing(fs: FileSystem, root: str) -> None:
+    """Raises the OSError that a listing would; a large directory is listed once, by whoever looks at what is in it."""
+    with opened(fs, root, os.O_RDONLY | os.O_DIRECTORY):
+        pass
 
 
 def with_control(fs: FileSystem, bare: CheckpointSet, device: int) -> CheckpointSet:

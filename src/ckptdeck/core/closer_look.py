@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
 
-from ckptdeck.core.comparison import compare_members, unread
+from ckptdeck.core.comparison import compare_unread
 from ckptdeck.core.errors import describe_os_error
 from ckptdeck.core.filesystem import FileSystem, once_more, opened
 from ckptdeck.core.flight import Trace
@@ -18,7 +18,7 @@ from ckptdeck.core.naming import FOREIGN_FAMILY
 from ckptdeck.core.sighting import Identity, Member, Sighting, StructureFinding
 from ckptdeck.core.standing import record_in_force, speaks_of
 from ckptdeck.core.states import Kind, Role
-from ckptdeck.core.times import known_age
+from ckptdeck.core.times import BELIEVED_FROM_NS, is_quiet
 from ckptdeck.core.unit import OddThing, Unit, look_at
 
 
@@ -31,12 +31,17 @@ def may_be_written(sighting: Sighting, before: Sighting | None, now: float, min_
         return sighting.identity.files
     if before is not None and before.identity == sighting.identity:
         return ()
+    youngest_quiet = int((now - min_age) * 1e9)
+    if all(
+        BELIEVED_FROM_NS <= member.mtime_ns <= youngest_quiet and BELIEVED_FROM_NS <= member.ctime_ns <= youngest_quiet
+        for member in sighting.identity.members
+    ):
+        return ()
     return tuple(member for member in sighting.identity.files if _is_young(member, now, min_age))
 
 
 def _is_young(member: Member, now: float, min_age: float) -> bool:
-    ages = [known_age(time, now) for time in (member.mtime_ns, member.ctime_ns)]
-    return any(age is None or age < min_age for age in ages)
+    return not (is_quiet(member.mtime_ns, now, min_age) and is_quiet(member.ctime_ns, now, min_age))
 
 
 def moved_since(sighting: Sighting, before: Sighting | None) -> bool:
@@ -93,8 +98,8 @@ def needs_probe(sighting: Sighting, role: Role) -> bool:
     if role is not Role.PRIMARY:
         return False
     receipt = sighting.receipt
-    found_other = receipt is not None and speaks_of(receipt, identity) and receipt.digest != record.digest
-    return found_other or bool(compare_members(record.members, unread(identity)))
+    found_other = receipt is not None and receipt.digest != record.digest and speaks_of(receipt, identity)
+    return found_other or bool(compare_unread(record, identity))
 
 
 def with_structure(fs: FileSystem, root: str, sighting: Sighting) -> Sighting:

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from ckptdeck.core.amounts import size_text
 from ckptdeck.core.safe_text import visible
-from ckptdeck.core.sighting import Identity, RecordMember
+from ckptdeck.core.sighting import Identity, Record, RecordMember
 from ckptdeck.core.states import MemberKind, State
 from ckptdeck.core.values import dataclass
 
@@ -39,6 +39,15 @@ def compare_members(recorded: Iterable[RecordMember], found: Iterable[RecordMemb
         text = f"{visible(path)} ({size_text(member.size)}) is in no record"
         differences.append(Difference(State.SUSPECT, text))
     return tuple(sorted(differences, key=lambda one: _WORST_FIRST.index(one.state)))
+
+
+def compare_unread(record: Record, identity: Identity) -> tuple[Difference, ...]:
+    """The record against a look that read nothing."""
+    if len(record.members) == len(identity.members) == 1:  # most are one file that is as it was recorded
+        member, there = record.members[0], identity.members[0]
+        if there.path == member.path and there.size == member.size and there.kind is member.kind is MemberKind.FILE:
+            return ()
+    return compare_members(record.members, unread(identity))
 
 
 def written_since(mtime_ns: int, recorded_ns: int, differences: Iterable[Difference], tolerance_ns: int = 0) -> bool:

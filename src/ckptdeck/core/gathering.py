@@ -17,7 +17,15 @@ from ckptdeck.core.errors import describe_os_error
 from ckptdeck.core.filesystem import DirectoryEntry, FileSystem, once_more
 from ckptdeck.core.groups import Group, find_groups
 from ckptdeck.core.manifest import RECORD, ManifestContents, store_name
-from ckptdeck.core.naming import FOREIGN_FAMILY, SINGLE_FILE, NameReading, NameRole, read_directory, read_name
+from ckptdeck.core.naming import (
+    FOREIGN_FAMILY,
+    SINGLE_FILE,
+    NameReading,
+    NameRole,
+    read_directory,
+    read_name,
+    read_shape,
+)
 from ckptdeck.core.pointers import POINTER_LIMIT
 from ckptdeck.core.policy import Policy
 from ckptdeck.core.safe_text import visible
@@ -113,14 +121,16 @@ class Gathering:
     def _sighting(self, entry: DirectoryEntry, reading: NameReading) -> Sighting:
         name, status = entry.name, entry.stat
         is_directory = status is not None and stat.S_ISDIR(status.st_mode)
-        bare = self._bare(name, Kind.DIRECTORY if is_directory else Kind.FILE, reading)
-        bare = replace(bare, link=self._found.links.get(name))
+        kind = Kind.DIRECTORY if is_directory else Kind.FILE
+        link = self._found.links.get(name)
         if status is None:
             code = entry.error or errno.EIO
-            return replace(bare, error=describe_os_error(OSError(code, os.strerror(code)), self._set.path_of(name)))
+            why = describe_os_error(OSError(code, os.strerror(code)), self._set.path_of(name))
+            return self._seen(name, kind, reading, link=link, error=why)
         if is_directory and reading.role is not NameRole.FOREIGN:
-            return self._directory_sighting(bare, status)
-        return replace(bare, identity=Identity((member_of("", status),)), error=self._damage(name))
+            return self._directory_sighting(self._seen(name, kind, reading, link=link), status)
+        identity = Identity((member_of("", status),))
+        return self._seen(name, kind, reading, identity, link=link, error=self._damage(name))
 
     def _directory_sighting(self, bare: Sighting, status: os.stat_result) -> Sighting:
         """What cannot be walked is unreadable; what changes while it is walked is being written."""
@@ -139,18 +149,27 @@ class Gathering:
 
     def _group_sighting(self, group: Group, listed: Mapping[str, DirectoryEntry]) -> Sighting:
         reading = NameReading(NameRole.CHECKPOINT, group.family, group.step)
-        bare = self._bare(group.name, Kind.GROUP, reading)
         members: list[Member] = []
         for name in group.members:
             status = listed[name].stat
             if status is None:
                 code = listed[name].error or errno.EIO
                 why = describe_os_error(OSError(code, os.strerror(code)), self._set.path_of(name))
-                return replace(bare, error=why)
+                return self._seen(group.name, Kind.GROUP, reading, error=why)
             members.append(member_of(name, status))
-        return replace(bare, identity=Identity(tuple(members)), error=self._damage(group.name))
+        identity = Identity(tuple(members))
+        return self._seen(group.name, Kind.GROUP, reading, identity, error=self._damage(group.name))
 
-    def _bare(self, name: str, kind: Kind, reading: NameReading) -> Sighting:
+    def _seen(
+        self,
+        name: str,
+        kind: Kind,
+        reading: NameReading,
+        identity: Identity | None = None,
+        *,
+        link: str | None = None,
+        error: str | None = None,
+    ) -> Sighting:
         contents = self._contents
         return Sighting(
             name=name,
@@ -158,10 +177,13 @@ class Gathering:
             kind=kind,
             family=FOREIGN_FAMILY if reading.role is NameRole.FOREIGN else reading.family,
             rolling=reading.step is None,
+            identity=identity,
             record=contents.records.get(name),
             next_record=contents.next_records.get(name),
             receipt=contents.receipts.get(name),
             pinned=contents.pins.get(name),
+            link=link,
+            error=error,
         )
 
     def _damage(self, name: str) -> str | None:
@@ -173,12 +195,14 @@ class Gathering:
     # --- what a name stands for
 
     def _groups(self, listed: Mapping[str, DirectoryEntry]) -> tuple[Group, ...]:
+        # A name with a record of its own is in no group and need not be read for that.
+        records = {**self._contents.next_records, **self._contents.records}
+        single = {name for name, record in records.items() if record.kind is not Kind.GROUP}
         readings = {
             name: read_name(name, False, self._policy)
             for name, entry in listed.items()
-            if entry.stat is None or stat.S_ISREG(entry.stat.st_mode)
+            if name not in single and (entry.stat is None or stat.S_ISREG(entry.stat.st_mode))
         }
-        records = {**self._contents.next_records, **self._contents.records}
         return find_groups(readings, records, listed.keys(), by_words=self._policy.group)
 
     def _link_target(self, name: str) -> str:
@@ -191,8 +215,12 @@ class Gathering:
         """What the name stands for. A recorded name is a checkpoint whatever it looks like."""
         name, status = entry.name, entry.stat
         is_directory = status is not None and stat.S_ISDIR(status.st_mode)
-        reading = read_name(name, is_directory, self._policy)
         record = self._contents.records.get(name) or self._contents.next_records.get(name)
+        if record is not None and record.step is not None:
+            return NameReading(
+                NameRole.CHECKPOINT, _family_of(read_shape(name, is_directory, self._policy)), record.step
+            )
+        reading = read_name(name, is_directory, self._policy)
         if record is not None:
             return as_recorded(reading, record)
         if status is None or reading.role in (NameRole.OURS, NameRole.MARKER):
@@ -265,9 +293,13 @@ def _same_thing(before: Sighting, now: Sighting) -> bool:
 
 def as_recorded(reading: NameReading, record: Record) -> NameReading:
     """A recorded name: its step from the record, else from the name; its family from the name, if it has one."""
-    family = reading.family if reading.role in (NameRole.CHECKPOINT, NameRole.ROLLING) else "recorded"
+    family = _family_of(reading)
     step = record.step if record.step is not None else reading.step
     return NameReading(NameRole.CHECKPOINT if step is not None else NameRole.ROLLING, family, step)
+
+
+def _family_of(reading: NameReading) -> str:
+    return reading.family if reading.role in (NameRole.CHECKPOINT, NameRole.ROLLING) else "recorded"
 
 
 def is_same(identity: Identity, status: os.stat_result) -> bool:

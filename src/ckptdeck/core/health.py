@@ -11,7 +11,7 @@ from dataclasses import replace
 from types import MappingProxyType
 
 from ckptdeck.core.amounts import counted, moment_text, part_of_text, size_text, span_text
-from ckptdeck.core.comparison import Difference, compare_members, unread, written_since
+from ckptdeck.core.comparison import Difference, compare_unread, written_since
 from ckptdeck.core.naming import FOREIGN_FAMILY, order_key
 from ckptdeck.core.policy import Policy
 from ckptdeck.core.safe_text import visible
@@ -83,7 +83,7 @@ class _Side:
             return self._judge_unrecorded(sighting, identity)
         if record.retired:
             return Checkpoint(sighting, State.RETIRED, "set aside by rollback: no resume point, first to be pruned")
-        differences = compare_members(record.members, unread(identity))
+        differences = compare_unread(record, identity)
         if differences:
             return self._judge_other_shape(sighting, identity, record, differences)
         return self._judge_right_size(sighting, identity, record)

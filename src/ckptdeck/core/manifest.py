@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import field
 from typing import TypeVar
 
@@ -35,6 +35,9 @@ RECORD, NEXT = ".json", ".json.next"
 _LIMIT = 64 << 20  # a directory of 100,000 shards stays below
 _LONGEST_NAME = 200
 _Named = TypeVar("_Named", Record, Receipt)
+KeptFiles = Mapping[str, Mapping[str, "Kept"]]
+MANY = 256
+"""So many small files that reading them one by one takes longer than anybody wants to wait."""
 RACY_NS = 2_000_000_000
 """What changed so shortly before it was read may have changed again without its mtime showing it (R32)."""
 
@@ -59,6 +62,19 @@ class Damaged:
 
 
 @dataclass(frozen=True, slots=True)
+class Kept:
+    """One file as it was read; as long as its stat stands, it need not be opened again."""
+
+    stamp: tuple[int, int, int, int]
+    """(inode, size, mtime_ns, ctime_ns) of the file: `stamp_of`."""
+    settled: bool
+    """Its times were old enough when it was read that a later change must show in them (R32)."""
+    value: Record | Receipt | str | Damaged
+    name: str
+    """Of the checkpoint."""
+
+
+@dataclass(frozen=True, slots=True)
 class ManifestContents:
     """Everything a set's control directory says about its checkpoints, by checkpoint name."""
 
@@ -67,18 +83,15 @@ class ManifestContents:
     receipts: Mapping[str, Receipt] = field(default_factory=dict)
     pins: Mapping[str, str] = field(default_factory=dict)
     damaged: tuple[Damaged, ...] = ()
-    cache: Mapping[str, _Cached] = field(default_factory=dict, repr=False)
-    """By path, so that the next reading opens only what changed."""
+    kept: Mapping[str, Mapping[str, Kept]] = field(default_factory=dict, repr=False)
+    """By directory and file name, so that the next reading opens only what changed."""
+    opened: int = 0
+    """How many files had to be read for it."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Cached:
-    stamp: tuple[int, int, int]
-    """(inode, size, mtime_ns) of the file."""
-    settled: bool
-    """Its mtime was old enough when it was read that a later change must show in it (R32)."""
-    value: Record | Receipt | str | Damaged
-    name: str
+def stamp_of(status: os.stat_result) -> tuple[int, int, int, int]:
+    """What tells that a file of ours is still the one that was read."""
+    return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
 class Manifest:
@@ -90,6 +103,7 @@ class Manifest:
         self.records_directory = checkpoint_set.control_path("manifest")
         self.receipts_directory = checkpoint_set.control_path("receipts")
         self.pins_directory = checkpoint_set.control_path("pins")
+        self.directories = (self.records_directory, self.receipts_directory, self.pins_directory)
 
     # --- reading one
 
@@ -113,22 +127,42 @@ class Manifest:
 
     # --- reading all
 
-    def read_all(self, now_ns: int, previous: ManifestContents | None = None) -> ManifestContents:
+    def read_all(
+        self, now_ns: int, previous: ManifestContents | None = None, remembered: Callable[[], KeptFiles] = dict
+    ) -> ManifestContents:
         """All of it. Files that did not change since `previous` are not opened again.
 
         `now_ns` is the wall clock: a file as young as that is read again next time, since a second change within
-        the granularity of its mtime would not show.
+        the granularity of its times would not show. `remembered` is asked, for many files and without `previous`, for
+        what an earlier process read.
         """
-        cache: dict[str, _Cached] = {}
-        old = previous.cache if previous is not None else {}
-        for directory in (self.records_directory, self.receipts_directory, self.pins_directory):
-            for entry in self._fs.list_directory(directory):
-                kept = self._load(directory, entry, old, now_ns)
-                if kept is not None:
-                    cache[os.path.join(directory, entry.name)] = kept
-        return _contents(cache, self.records_directory)
+        listed = {directory: self._fs.list_directory(directory) for directory in self.directories}
+        if previous is None and sum(map(len, listed.values())) >= MANY:
+            old = remembered()
+        else:
+            old = previous.kept if previous is not None else {}
+        kept: dict[str, dict[str, Kept]] = {}
+        opened = 0
+        for directory, entries in listed.items():
+            known = old.get(directory, {})
+            kept[directory] = here = {}
+            for entry in entries:
+                before = known.get(entry.name)
+                if (
+                    before is not None
+                    and before.settled
+                    and entry.stat is not None
+                    and before.stamp == stamp_of(entry.stat)
+                ):
+                    here[entry.name] = before
+                    continue
+                now = self._load(directory, entry, now_ns)
+                if now is not None:
+                    here[entry.name] = now
+                    opened += 1
+        return self._contents(kept, opened)
 
-    def _load(self, directory: str, entry: DirectoryEntry, old: Mapping[str, _Cached], now_ns: int) -> _Cached | None:
+    def _load(self, directory: str, entry: DirectoryEntry, now_ns: int) -> Kept | None:
         is_pin = directory == self.pins_directory
         if entry.name.startswith(".") or not (is_pin or entry.name.endswith((RECORD, NEXT))):
             return None
@@ -136,18 +170,15 @@ class Manifest:
         if entry.stat is None:
             if entry.error == errno.ENOENT:
                 return None
-            return _Cached((0, 0, 0), False, Damaged(path, os.strerror(entry.error or errno.EIO)), entry.name)
-        stamp = (entry.stat.st_ino, entry.stat.st_size, entry.stat.st_mtime_ns)
-        known = old.get(path)
-        if known is not None and known.settled and known.stamp == stamp:
-            return known
-        settled = now_ns - entry.stat.st_mtime_ns > RACY_NS
+            return Kept((0, 0, 0, 0), False, Damaged(path, os.strerror(entry.error or errno.EIO)), entry.name)
+        stamp = stamp_of(entry.stat)
+        settled = now_ns - max(entry.stat.st_mtime_ns, entry.stat.st_ctime_ns) > RACY_NS
         try:
             data = read_file(self._fs, path, _LIMIT)
         except FileNotFoundError:
             return None
         except OSError as error:
-            return _Cached(stamp, False, Damaged(path, os.strerror(error.errno or errno.EIO)), entry.name)
+            return Kept(stamp, False, Damaged(path, os.strerror(error.errno or errno.EIO)), entry.name)
         try:
             value: Record | Receipt | str
             if is_pin:
@@ -160,8 +191,27 @@ class Manifest:
                 name = value.name
             _require_place(entry.name, name, is_pin=is_pin)
         except ValueError as error:
-            return _Cached(stamp, settled, Damaged(path, str(error)), entry.name)
-        return _Cached(stamp, settled, value, name)
+            return Kept(stamp, settled, Damaged(path, str(error)), entry.name)
+        return Kept(stamp, settled, value, name)
+
+    def _contents(self, kept: Mapping[str, Mapping[str, Kept]], opened: int) -> ManifestContents:
+        records: dict[str, Record] = {}
+        next_records: dict[str, Record] = {}
+        receipts: dict[str, Receipt] = {}
+        pins: dict[str, str] = {}
+        damaged: list[Damaged] = []
+        for files in kept.values():
+            for file, one in files.items():
+                value = one.value
+                if isinstance(value, Record):
+                    (next_records if file.endswith(NEXT) else records)[one.name] = value
+                elif isinstance(value, Receipt):
+                    receipts[one.name] = value
+                elif isinstance(value, str):
+                    pins[one.name] = value
+                else:
+                    damaged.append(value)
+        return ManifestContents(records, next_records, receipts, pins, tuple(damaged), kept, opened)
 
     # --- writing
 
@@ -230,24 +280,3 @@ def _require_place(file_name: str, name: str, *, is_pin: bool) -> None:
     stored = store_name(name)
     if file_name not in ((stored,) if is_pin else (stored + RECORD, stored + NEXT)):
         raise ValueError(f"it is about {name!r}, which is stored elsewhere")
-
-
-def _contents(cache: Mapping[str, _Cached], records_directory: str) -> ManifestContents:
-    records: dict[str, Record] = {}
-    next_records: dict[str, Record] = {}
-    receipts: dict[str, Receipt] = {}
-    pins: dict[str, str] = {}
-    damaged: list[Damaged] = []
-    for path, kept in cache.items():
-        match kept.value:
-            case Damaged():
-                damaged.append(kept.value)
-            case Receipt():
-                receipts[kept.name] = kept.value
-            case Record() if path.endswith(NEXT):
-                next_records[kept.name] = kept.value
-            case Record():
-                records[kept.name] = kept.value
-            case str():
-                pins[kept.name] = kept.value
-    return ManifestContents(records, next_records, receipts, pins, tuple(damaged), cache)

@@ -20,6 +20,7 @@ import xxhash
 from ckptdeck.core.policy import Policy
 from ckptdeck.core.values import dataclass
 
+_ANY_NUMBER = dict.fromkeys(map(ord, "123456789"), "0")
 _Patterns = tuple[re.Pattern[str], ...]
 """The policy's own."""
 PART_SUFFIX = ".part"
@@ -68,6 +69,18 @@ _FOREIGN = NameReading(NameRole.FOREIGN, FOREIGN_FAMILY)
 def read_name(name: str, is_directory: bool, policy: Policy) -> NameReading:
     """What `name`, without any directory before it, stands for in a checkpoint set under `policy`."""
     return _read(name, is_directory, policy.patterns, policy.ignore)
+
+
+def read_shape(name: str, is_directory: bool, policy: Policy) -> NameReading:
+    """The same for who does not ask for the step or the target: names that differ in their numbers are read once.
+
+    No pattern of ours tells one number from another, except in what follows the first dot (`.pt2`, `.h5`); the
+    policy's own may.
+    """
+    if policy.patterns or policy.ignore:
+        return read_name(name, is_directory, policy)
+    stem, dot, rest = name.partition(".")
+    return _read(stem.translate(_ANY_NUMBER) + dot + rest, is_directory, (), ())
 
 
 @lru_cache(maxsize=REMEMBERED_NAMES)
@@ -178,9 +191,13 @@ _UNFINISHED_OF = (
     re.compile(r"\.(.+)\.[A-Za-z0-9]{6}", _FLAGS),
 )
 """Shapes that many programs use: in flight only when what is left is a name of ours to look after."""
+_UNFINISHED_HINT = re.compile(r"\A\.|part|tmp|temp|incomplete|crdownload|\.dirty\.", _FLAGS)
+"""One of these is in every name of an unfinished thing; most names have none and are asked no further."""
 
 
 def _read_unfinished(name: str, is_directory: bool, own: _Patterns) -> NameReading | None:
+    if not _UNFINISHED_HINT.search(name):
+        return None
     if _HASHED_PART.fullmatch(name):
         return NameReading(NameRole.IN_FLIGHT, "part", ours=True)
     if part := _PART.fullmatch(name):

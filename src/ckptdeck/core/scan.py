@@ -182,10 +182,14 @@ class _Scan:
     def _closer_look(self, found: Found) -> list[Sighting]:
         """Asks who writes, once for all, and lets formats speak where nothing else can."""
         fresh = [replace(s, moved=True) if moved_since(s, self._before.get(s.name)) else s for s in found.fresh]
-        asked = {s.name: may_be_written(s, self._before.get(s.name), self._now, self._policy.min_age) for s in fresh}
+        now, min_age = self._now, self._policy.min_age
+        asked = {
+            s.name: members for s in fresh if (members := may_be_written(s, self._before.get(s.name), now, min_age))
+        }
         files = [
             (os.path.join(self._base(s), member.path) if member.path else self._set.path_of(s.name), member)
             for s in fresh
+            if s.name in asked
             for member in asked[s.name]
         ]
         parts = [
@@ -194,7 +198,7 @@ class _Scan:
             if stat.S_ISREG(status.st_mode)
         ]
         self._traces = find_traces(self._host, (*files, *parts))
-        fresh = [with_traces(s, [self._trace(member) for member in asked[s.name]]) for s in fresh]
+        fresh = [with_traces(s, map(self._trace, asked[s.name])) if s.name in asked else s for s in fresh]
         root, role = self._set.root, self._set.role
         return [with_structure(self._fs, root, s) if needs_probe(s, role) else s for s in fresh]
 

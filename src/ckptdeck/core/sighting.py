@@ -66,6 +66,10 @@ class Identity:
     """Of the file written last; of an empty directory its own."""
 
     def __post_init__(self) -> None:
+        if len(self.members) == 1 and self.members[0].kind is MemberKind.FILE:
+            object.__setattr__(self, "size", self.members[0].size)
+            object.__setattr__(self, "mtime_ns", self.members[0].mtime_ns)
+            return
         times = [member.mtime_ns for member in self.members if member.kind is MemberKind.FILE]
         if not times and self.directory is not None:
             times.append(self.directory.mtime_ns)

@@ -35,6 +35,22 @@ def write_small_file(fs: FileSystem, directory: str, name: str, data: bytes, *, 
     sync_names(fs, directory)
 
 
+def write_disposable_file(fs: FileSystem, directory: str, name: str, data: bytes, *, pid: int) -> None:
+    """The same without waiting for the disk, for what vouches for itself and can be made anew: a power cut may take
+    it, or leave rubbish under its name. Raises OSError."""
+    fd, temporary = _create_temporary(fs, directory, pid)
+    try:
+        try:
+            write_all(fs, fd, memoryview(data), 0)
+        finally:
+            fs.close(fd)
+        _give_name(fs, temporary, os.path.join(directory, name))
+    except OSError:
+        with contextlib.suppress(OSError):
+            fs.unlink(temporary)
+        raise
+
+
 def _create_temporary(fs: FileSystem, directory: str, pid: int) -> tuple[int, str]:
     """A new file only we write. A container may give every run the same pid, so leftovers are stepped over."""
     while True:

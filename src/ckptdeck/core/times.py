@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ckptdeck.core.sighting import Sighting, Volume
 
-_YEAR_1990_NS = 631_152_000 * 10**9
+BELIEVED_FROM_NS = 631_152_000 * 10**9
 """Before it: the zero years of FAT (1980) and NTFS (1601), and whatever else was never set."""
 _AHEAD = 300.0
 """Seconds a clock may be ahead of ours before its times are no times to us."""
@@ -16,7 +16,7 @@ def doubt_about(mtime_ns: int, now: float) -> str:
     """Why this mtime says nothing, as a clause; "" when it can be believed."""
     if mtime_ns <= 0:
         return f"its mtime reads {mtime_ns // 10**9}, which means unknown"
-    if mtime_ns < _YEAR_1990_NS:
+    if mtime_ns < BELIEVED_FROM_NS:
         return "its mtime lies before 1990, which means unknown"
     if mtime_ns / 1e9 > now + _AHEAD:
         return "its mtime lies in the future, so its age is unknown"

@@ -77,18 +77,10 @@ def look_at(fs: FileSystem, unit: Unit) -> Identity:
 
 
 def member_of(path: str, status: os.stat_result, kind: MemberKind = MemberKind.FILE, target: str = "") -> Member:
+    size = status.st_size if kind is MemberKind.FILE else 0
     return Member(
-        path=path,
-        size=status.st_size if kind is MemberKind.FILE else 0,
-        mtime_ns=status.st_mtime_ns,
-        ctime_ns=status.st_ctime_ns,
-        device=status.st_dev,
-        inode=status.st_ino,
-        mode=stat.S_IMODE(status.st_mode),
-        links=status.st_nlink,
-        blocks=status.st_blocks,
-        kind=kind,
-        target=target,
+        *(path, size, status.st_mtime_ns, status.st_ctime_ns, status.st_dev, status.st_ino),
+        *(stat.S_IMODE(status.st_mode), status.st_nlink, status.st_blocks, kind, target),
     )
 
 

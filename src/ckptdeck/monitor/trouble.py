@@ -10,7 +10,7 @@ from ckptdeck.core.safe_text import visible
 from ckptdeck.core.sighting import Checkpoint, InFlight
 from ckptdeck.core.space import bytes_still_needed, room_on
 from ckptdeck.core.states import BAD, CANDIDATES, Condition, FlightState, Role, State, Verdict
-from ckptdeck.core.survey import Projection, Side, Step, Survey
+from ckptdeck.core.survey import Projection, Side, Survey
 from ckptdeck.core.values import dataclass
 
 FEW_FIT = 2
@@ -86,35 +86,27 @@ def _resume(survey: Survey) -> Iterator[Finding]:
 
 
 def _steps(survey: Survey) -> Iterator[Finding]:
+    readable = [side for side in survey.sides if side.inventory.condition.readable]
     for step in survey.steps:
-        name, key = visible(step.name), ("step", step.name, step.verdict)
         if step.verdict is Verdict.DIVERGED:
-            text = f"{name} differs between the sides and both match their own records: {step.reason}"
-            yield Finding(Rank.CONTENT, key, text, name=step.name)
+            text = f"{visible(step.name)} differs between the sides and both match their own records: {step.reason}"
+            yield Finding(Rank.CONTENT, ("step", step.name, step.verdict), text, name=step.name)
         elif step.verdict is Verdict.LOST:
-            yield Finding(Rank.LOST, key, f"{name} is whole on no side: {step.reason}", name=step.name)
-        yield from _copies(survey, step)
+            text = f"{visible(step.name)} is whole on no side: {step.reason}"
+            yield Finding(Rank.LOST, ("step", step.name, step.verdict), text, name=step.name)
+        for side in readable:
+            checkpoint = step.on(side.role)
+            if checkpoint is not None and checkpoint.state in _RANKS:
+                key = ("copy", side.role, checkpoint.name, checkpoint.state)
+                text = _sentence(checkpoint, side)
+                yield Finding(_RANKS[checkpoint.state], key, text, side.role, checkpoint.name)
 
 
-def _copies(survey: Survey, step: Step) -> Iterator[Finding]:
-    for side in survey.sides:
-        checkpoint = step.on(side.role)
-        if checkpoint is None or not side.inventory.condition.readable:
-            continue
-        rank = _rank(checkpoint)
-        if rank is not None:
-            key = ("copy", side.role, checkpoint.name, checkpoint.state)
-            yield Finding(rank, key, _sentence(checkpoint, side), side.role, checkpoint.name)
-
-
-def _rank(checkpoint: Checkpoint) -> Rank | None:
-    if checkpoint.state in BAD:
-        return Rank.CONTENT
-    if checkpoint.state in (State.MISSING, State.CHANGED, State.SUSPECT, State.UNREADABLE):
-        return Rank.DOUBT
-    if checkpoint.state is State.UNSAFE_WRITE:
-        return Rank.DIRECT
-    return None
+_RANKS = {
+    **dict.fromkeys(BAD, Rank.CONTENT),
+    **dict.fromkeys((State.MISSING, State.CHANGED, State.SUSPECT, State.UNREADABLE), Rank.DOUBT),
+    State.UNSAFE_WRITE: Rank.DIRECT,
+}
 
 
 def _sentence(checkpoint: Checkpoint, side: Side) -> str:
