@@ -19,7 +19,8 @@ def test_a_run_gives_rows(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     arguments = ["verify", "--rounds", "1", "--scale", "0.0001", "--room", str(tmp_path), "--json", str(file)]
     assert main(arguments) in (0, 1)  # what small sizes and a busy machine come to says nothing
     rows = json.loads(file.read_text(encoding="utf-8"))["rows"]
-    assert any(row["name"].startswith("ckptdeck verify") and row["value"] > 0 for row in rows)
+    assert [row for row in rows if row["name"].startswith("ckptdeck verify")]
+    assert all(row["value"] is not None or row["note"].startswith("not here") for row in rows)
     assert "ckptdeck verify" in capsys.readouterr().out
     assert list(tmp_path.iterdir()) == [file]
 
