@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+import ckptdeck.cli.console
 import ckptdeck.demo.run
 import ckptdeck.tui.run
 from ckptdeck.cli import main as entry
@@ -30,6 +31,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
         return Terminal(stdin=Screen(), stdout=Screen(), stderr=Screen(), **options)
 
     monkeypatch.setattr(ckptdeck.tui.run, "run_console", run_console)
+    monkeypatch.setattr(ckptdeck.cli.console, "run_in_child", lambda work: work())
     monkeypatch.setattr(entry, "Terminal", on_screen)
     return starts
 

@@ -23,7 +23,7 @@ def test_a_terminal_that_is_not_read_keeps_neither_jobs_nor_the_end_waiting(run:
         terminal.type("gm")
         terminal.wait_for("Do it")
         press_until(terminal, "y", lambda: (run.mirror / "step_0100.pt.part").exists())
-        press_until(terminal, "sq", lambda: terminal.is_full)  # from here on nobody reads
+        press_until(terminal, "T", lambda: terminal.is_full)  # from here on nobody reads
         terminal.process.send_signal(signal.SIGTERM)
         assert terminal.ended() == 143
     assert run.on_mirror() == {"step_0050.pt", "step_0100.pt.part"}

@@ -42,7 +42,6 @@ def test_it_waits_for_who_types_but_not_for_ever() -> None:
 def test_the_interpreter_is_left_as_it_was() -> None:
     before = gc.get_threshold()
     with only_young_objects():
-        assert gc.get_threshold()[:2] == before[:2]
         assert gc.get_threshold()[2] > before[2]
     assert gc.get_threshold() == before
     assert gc.get_freeze_count() == 0

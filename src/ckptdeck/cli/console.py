@@ -12,6 +12,7 @@ from ckptdeck.cli.terminal import Terminal
 from ckptdeck.core.errors import UsageError
 from ckptdeck.core.filesystem import FileSystem
 from ckptdeck.core.safe_text import shell_word
+from ckptdeck.monitor.stand_in import run_in_child
 from ckptdeck.monitor.user_config import read_user_config
 
 
@@ -25,21 +26,24 @@ def run(arguments: argparse.Namespace, terminal: Terminal, _interruption: Interr
     _require_terminal(terminal, instead=" ".join(["ckptdeck", "status", *map(shell_word, arguments.words)]))
     selection = select(arguments, FileSystem(), os.environ)
     user = read_user_config(arguments.config, os.environ)
-
-    from ckptdeck.monitor.engine import LiveEngine
-    from ckptdeck.monitor.host import this_host
-    from ckptdeck.tui.run import run_console
-
     # The screen belongs to the console: what the core warns of must not be written over it.
     logging.getLogger("ckptdeck").addHandler(logging.NullHandler())
-    engine = LiveEngine(this_host(), selection.primary, selection.mirror, keep_samples=not arguments.read_only)
-    return run_console(
-        engine,
-        read_only=arguments.read_only,
-        mouse=user.mouse and not arguments.no_mouse,
-        start_locked=user.start_locked,
-        theme=user.theme,
-    )
+
+    def open_console() -> int:
+        from ckptdeck.monitor.engine import LiveEngine
+        from ckptdeck.monitor.host import this_host
+        from ckptdeck.tui.run import run_console
+
+        engine = LiveEngine(this_host(), selection.primary, selection.mirror, keep_samples=not arguments.read_only)
+        return run_console(
+            engine,
+            read_only=arguments.read_only,
+            mouse=user.mouse and not arguments.no_mouse,
+            start_locked=user.start_locked,
+            theme=user.theme,
+        )
+
+    return run_in_child(open_console)
 
 
 def _require_terminal(terminal: Terminal, *, instead: str) -> None:

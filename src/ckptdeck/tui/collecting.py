@@ -16,6 +16,8 @@ EVERY = 600.0
 """Seconds between two looks, at least."""
 LONGEST = 3600.0
 """Seconds after which it is done whoever types."""
+_YOUNG = (5_000, 10)
+"""New objects after which the youngest are looked through, and how often before those that are a little older: 5 ms."""
 _NEVER = 1_000_000
 
 
@@ -45,7 +47,7 @@ def only_young_objects() -> Iterator[None]:
     there for good."""
     before = gc.get_threshold()
     gc.freeze()
-    gc.set_threshold(before[0], before[1], _NEVER)
+    gc.set_threshold(*_YOUNG, _NEVER)
     try:
         yield
     finally:

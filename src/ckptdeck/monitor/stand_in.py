@@ -1,0 +1,87 @@
+"""Work in a child process, so that a call of the system that never comes back cannot keep the shell waiting.
+
+A thread inside a call on a mount that hangs (a hard NFS mount, FUSE, a suspended disk) cannot be killed, and a process
+ends only with the last of its threads: whoever waits for it would wait for the mount. The child says its exit code when
+its work is done; who stands in for it passes that on at once.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import select
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from types import FrameType
+
+_FORWARDED = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTSTP, signal.SIGCONT)
+_PR_SET_PDEATHSIG = 1
+_KILLED = 128
+
+
+def run_in_child(work: Callable[[], int]) -> int:
+    """The exit code of `work` (0 to 255), which runs in a child of this process and of its terminal.
+
+    Signals are passed on to the child, and when it stops we stop. What `work` raises goes on being raised in the child
+    alone, whose exit code is then that of its process. No other thread may run.
+    """
+    sys.stdout.flush()
+    sys.stderr.flush()
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(reader)
+        _end_with_parent()
+        code = work()
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os.write(writer, bytes([code]))
+        os._exit(code)
+    os.close(writer)
+    with _forwarding(child):
+        said = _what_it_says(child, reader)
+    os.close(reader)
+    return said
+
+
+def _what_it_says(child: int, reader: int) -> int:
+    """Its code as soon as it is told; that of its end when it ended without a word."""
+    while not select.select([reader], [], [], 1.0)[0]:
+        pass  # signals are handled between two calls
+    said = os.read(reader, 1)
+    if said:
+        with contextlib.suppress(ChildProcessError):
+            os.waitpid(child, os.WNOHANG)
+        return said[0]
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    return code if code >= 0 else _KILLED - code
+
+
+@contextlib.contextmanager
+def _forwarding(child: int) -> Iterator[None]:
+    def forward(number: int, _frame: FrameType | None) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(child, number)
+
+    def stop_too(_number: int, _frame: FrameType | None) -> None:
+        with contextlib.suppress(ChildProcessError):
+            changed = os.waitid(os.P_PID, child, os.WSTOPPED | os.WNOHANG)
+            if changed is not None:
+                os.kill(os.getpid(), signal.SIGSTOP)
+
+    wanted = [number for number in _FORWARDED if signal.getsignal(number) is not signal.SIG_IGN]
+    former = {number: signal.signal(number, forward) for number in wanted}
+    former[signal.SIGCHLD] = signal.signal(signal.SIGCHLD, stop_too)
+    try:
+        yield
+    finally:
+        for number, handler in former.items():
+            signal.signal(number, handler)
+
+
+def _end_with_parent() -> None:
+    """A TERM when the parent is gone, killed for example."""
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
