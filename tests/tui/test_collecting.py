@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import gc
 
-from ckptdeck.tui.collecting import EVERY, LONGEST, QUIET, Collecting, only_young_objects
+from ckptdeck.tui.collecting import EVERY, LONGEST, QUIET, SHARE, Collecting, only_young_objects
 
 
 class Console:
-    def __init__(self) -> None:
+    def __init__(self, takes: float = 0.0) -> None:
         self.now = 0.0
+        self.takes = takes
         self.collected: list[float] = []
-        self.collecting = Collecting(lambda: self.now, lambda: self.collected.append(self.now))
+        self.collecting = Collecting(lambda: self.now, self._collect)
+
+    def _collect(self) -> None:
+        self.collected.append(self.now)
+        self.now += self.takes
 
     def until(self, end: float, *, typing: bool = False) -> None:
         while self.now < end:
-            self.now += 10.0
+            self.now += QUIET
             if typing:
                 self.collecting.key()
             self.collecting.look()
@@ -23,20 +28,24 @@ class Console:
 
 def test_it_is_done_now_and_then() -> None:
     console = Console()
-    console.until(EVERY - 10)
-    assert console.collected == []
     console.until(3 * EVERY)
     assert console.collected == [EVERY, 2 * EVERY, 3 * EVERY]
 
 
+def test_one_that_takes_long_is_done_more_seldom() -> None:
+    console = Console(takes=0.5)
+    console.until(300)
+    assert console.collected == [EVERY, EVERY + 0.5 + 0.5 * SHARE, EVERY + 1 + SHARE]
+
+
 def test_it_waits_for_who_types_but_not_for_ever() -> None:
     console = Console()
-    console.until(EVERY + 100, typing=True)
+    console.until(3 * EVERY, typing=True)
     assert console.collected == []
-    console.until(EVERY + 200)
-    assert console.collected == [EVERY + 100 + QUIET]
-    console.until(2 * LONGEST, typing=True)
-    assert console.collected[1:] == [console.collected[0] + LONGEST]
+    console.until(3 * EVERY + QUIET)
+    assert console.collected == [3 * EVERY + QUIET]
+    console.until(20 * EVERY, typing=True)
+    assert console.collected[1] == console.collected[0] + LONGEST * EVERY
 
 
 def test_the_interpreter_is_left_as_it_was() -> None:

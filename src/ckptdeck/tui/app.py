@@ -38,7 +38,7 @@ from ckptdeck.tui.view_model.view import Lock, View, bare, look
 
 _SOON = 0.15
 """Seconds after which a plan that is still being made is worth a word."""
-_COLLECTING = 10.0
+_COLLECTING = 5.0
 """Seconds between two questions whether it is time to look for garbage."""
 
 

@@ -1,7 +1,7 @@
-"""When the interpreter looks through all of its objects for garbage: while nobody is at the keys.
+"""When the interpreter looks through all of its objects for garbage: between two keys.
 
-Such a look stops every thread, and over the pictures of 10,000 checkpoints it takes up to a second. Hardly anything
-here refers to itself, so it can wait; young objects are looked through as ever.
+Such a look stops every thread, and over the pictures of 10,000 checkpoints it takes long enough to be felt. It cannot
+wait for long: a screen that was left is megabytes of objects that refer to each other.
 """
 
 from __future__ import annotations
@@ -10,24 +10,27 @@ import gc
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-QUIET = 20.0
-"""Seconds without a key after which nobody is at the keys."""
-EVERY = 600.0
+QUIET = 1.0
+"""Seconds without a key after which nobody waits for a frame."""
+EVERY = 20.0
 """Seconds between two looks, at least."""
-LONGEST = 3600.0
-"""Seconds after which it is done whoever types."""
+SHARE = 200
+"""And at least so many times as long as the last one took."""
+LONGEST = 5
+"""So many times that long it waits for somebody who types."""
 _YOUNG = (5_000, 10)
 """New objects after which the youngest are looked through, and how often before those that are a little older: 5 ms."""
 _NEVER = 1_000_000
 
 
 class Collecting:
-    """Ask `look` now and then; tell `key` of every key."""
+    """Ask `look` every few seconds; tell `key` of every key."""
 
     def __init__(self, monotonic: Callable[[], float], collect: Callable[[], object] = gc.collect) -> None:
         self._monotonic = monotonic
         self._collect = collect
         self._looked_at = self._key_at = monotonic()
+        self._pause = EVERY
 
     def key(self) -> None:
         self._key_at = self._monotonic()
@@ -36,9 +39,11 @@ class Collecting:
         """Collects when it is time."""
         now = self._monotonic()
         waited = now - self._looked_at
-        if waited >= LONGEST or (waited >= EVERY and now - self._key_at >= QUIET):
+        quiet = now - self._key_at >= QUIET
+        if waited >= self._pause * (1 if quiet else LONGEST):
             self._collect()
             self._looked_at = self._monotonic()
+            self._pause = max(EVERY, (self._looked_at - now) * SHARE)
 
 
 @contextmanager
