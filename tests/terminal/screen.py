@@ -108,9 +108,9 @@ class Screen:
         return self._ask("#{pane_title}")
 
     def pid_of(self, *words: str) -> int:
-        """The process below the pane whose command line ends with `words`."""
+        """The process below the pane whose command line ends with `words`: of a console the child that paints."""
         shell = int(self._ask("#{pane_pid}"))
-        for pid in _descendants(shell):
+        for pid in reversed(_descendants(shell)):
             line = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")[:-1]
             if line[-len(words) :] == [os.fsencode(word) for word in words] and b"ckptdeck" in line:
                 return pid
