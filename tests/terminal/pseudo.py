@@ -9,11 +9,12 @@ import select
 import struct
 import subprocess
 import termios
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from tests.terminal.screen import PATIENCE, clean_environment, wait_until
+from tests.terminal.screen import BETWEEN_LOOKS, PATIENCE, clean_environment, wait_until
 
 
 @dataclass
@@ -24,8 +25,17 @@ class Pseudo:
     reader: int
     seen: bytes = b""
 
-    def wait_for(self, text: str) -> None:
-        wait_until(lambda: self._holds(text.encode()), lambda: f"never seen: {text}\n{self.seen[-2000:]!r}")
+    def wait_for(self, text: str, between: float = BETWEEN_LOOKS) -> None:
+        """Reads until the text was seen, looking again every so many seconds."""
+        there, wanted = self._holds, text.encode()
+        wait_until(lambda: there(wanted), lambda: f"never seen: {text}\n{self.seen[-2000:]!r}", between)
+
+    def read_for(self, seconds: float) -> None:
+        """Reads all that is painted in that time."""
+        deadline = time.monotonic() + seconds
+        while (left := deadline - time.monotonic()) > 0:
+            if select.select([self.reader], [], [], left)[0]:
+                self.seen = os.read(self.reader, 65536)
 
     def _holds(self, text: bytes) -> bool:
         while select.select([self.reader], [], [], 0)[0]:

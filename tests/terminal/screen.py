@@ -16,7 +16,7 @@ import pytest
 
 PATIENCE = 40.0
 """Real seconds after which what was waited for counts as not happening; a loaded machine needs a few."""
-_BETWEEN_LOOKS = 0.05
+BETWEEN_LOOKS = 0.05
 _OF_A_REVIEW = (" plan ", "Cancel", "Do it")
 CKPTDECK = (sys.executable, "-m", "ckptdeck")
 
@@ -131,13 +131,15 @@ class Screen:
         return ["tmux", "-S", str(self.base / "tmux"), *words]
 
 
-def wait_until(there: Callable[[], bool], complaint: Callable[[], str] = lambda: "it never came") -> None:
+def wait_until(
+    there: Callable[[], bool], complaint: Callable[[], str] = lambda: "it never came", between: float = BETWEEN_LOOKS
+) -> None:
     """Looks again and again, and fails once PATIENCE is over."""
     deadline = time.monotonic() + PATIENCE
     while not there():
         if time.monotonic() > deadline:
             pytest.fail(complaint())
-        time.sleep(_BETWEEN_LOOKS)
+        time.sleep(between)
 
 
 def processes_naming(path: Path) -> set[int]:

@@ -32,9 +32,9 @@ class LiveScreen(Screen[None]):
         """Where what takes long is thought over."""
 
     def show(self, view: View) -> None:
-        """Takes the newest view; paints when the screen is mounted."""
+        """Takes the newest view; paints when the screen is mounted, and not taken down already."""
         self._view = view
-        if self.is_mounted:
+        if self.is_mounted and self.children:
             self._paint_all(view)
 
     def on_mount(self) -> None:
