@@ -10,6 +10,7 @@ from typing import Any
 from ckptdeck.core.errors import CkptdeckError
 from ckptdeck.core.plans.plan import Act, Plan, PlanItem
 from ckptdeck.core.states import Role
+from ckptdeck.monitor.job_words import plan_line
 from ckptdeck.monitor.snapshot import Answer, Snapshot
 
 
@@ -94,7 +95,7 @@ class FakeEngine:
         self.asked.append(("resume", job))
 
     def command_line(self, plan: Plan) -> str:
-        return " ".join(["ckptdeck", plan.action, "/data/ckpt", "/mnt/d/ckpt", *plan.names])
+        return plan_line(plan, "/data/ckpt", "/mnt/d/ckpt")
 
 
 def plan_of(action: str, *names: str) -> Plan:

@@ -56,9 +56,9 @@ async def test_every_thing_has_its_key() -> None:
     async with open_console(aftermath.after_reboot(), start_locked=False) as console:
         await console.press("R")
         for name, key, label, asked in (
-            (STEP(2550), "R", "Recover all", ("mend", ())),
-            (STEP(1200), "R", "Recover all", ("mend", ())),
-            (STEP(1750), "R", "Recover all", ("mend", ())),
+            (STEP(2550), "R", "Recover", ("mend", ())),
+            (STEP(1200), "R", "Recover", ("mend", ())),
+            (STEP(1750), "R", "Recover", ("mend", ())),
         ):
             assert f" {name} on " in console.text
             assert f" {key}  {label}: shown for review first" in console.text

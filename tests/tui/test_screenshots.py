@@ -15,58 +15,101 @@ from pathlib import Path
 
 import pytest
 
+from ckptdeck.core.plans.mend import plan_mend
+from ckptdeck.core.sides import Survey
 from ckptdeck.monitor.snapshot import Snapshot
 from ckptdeck.monitor.view_state import ViewState
-from tests.tui import aftermath, disks, scenes
-from tests.tui.console import open_console
+from tests.tui import aftermath, scenes
+from tests.tui.console import Console, open_console
+from tests.tui.run_in_trouble import in_trouble
 
 TEXTS = Path(__file__).parent / "snapshots"
 PICTURES = Path(__file__).parents[2] / "screenshots"
+UPDATE = bool(os.environ.get("CKPTDECK_UPDATE"))
+
+TO_THE_BAD_ROW = ("g", *"j" * 14)
+SCREENS = {
+    "overview": TO_THE_BAD_ROW,
+    "detail": ("z",),
+    "activity": ("q", "a", "j", "j"),
+    "in-flight": ("q", "i"),
+    "jobs": ("q", "J", "j", "j"),
+    "quarantine": ("q", "Q"),
+    "space": ("q", "s", "l", "l", "l"),
+    "recovery": ("q", "R", "j", "j"),
+    "recovery-review": ("R",),
+    "help": ("escape", "q", "question_mark"),
+}
+"""Each by the keys that lead there from the one before."""
+SIZES = {"": (80, 24), "-wide": (150, 42)}
 
 
 @dataclass(frozen=True)
 class Picture:
+    """One of its own."""
+
     scene: Callable[[], Snapshot]
     size: tuple[int, int]
     keys: tuple[str, ...] = ()
     locked: bool = True
     theme: str = "dark"
+    no_colour: bool = False
 
 
-ALL = {
-    "overview": Picture(scenes.busy_snapshot, (80, 24), ("j", "j", "j")),
-    "overview-wide": Picture(scenes.busy_snapshot, (160, 38), ("G", "k", "k", "k", "k")),
-    "day-one": Picture(scenes.day_one, (80, 24), theme="light"),
-    "plan-review": Picture(scenes.snapshot, (100, 28), ("M",), locked=False),
-    "jobs": Picture(scenes.busy_snapshot, (100, 24), ("J", "j", "j"), theme="colour-safe"),
-    "in-flight": Picture(scenes.snapshot, (80, 20), ("i",)),
-    "prune-review": Picture(aftermath.kept_everything, (100, 28), ("P", "6"), locked=False),
-    "quarantine": Picture(aftermath.with_quarantine, (80, 20), ("Q",), locked=False),
-    "recovery": Picture(aftermath.after_reboot, (100, 24), ("R",), locked=False),
-    "space": Picture(disks.filling, (80, 24), ("s",)),
-    "space-wide": Picture(disks.filling, (160, 45), ("s", "l", "l", "l", "j", "j", "l", "l"), theme="colour-safe"),
-    "small": Picture(scenes.busy_snapshot, (40, 12)),
+OTHERS = {
+    "overview-light": Picture(in_trouble, (80, 24), TO_THE_BAD_ROW, theme="light"),
+    "overview-colour-safe": Picture(in_trouble, (80, 24), TO_THE_BAD_ROW, theme="colour-safe"),
+    "overview-no-colour": Picture(in_trouble, (80, 24), TO_THE_BAD_ROW, no_colour=True),
+    "overview-small": Picture(in_trouble, (40, 12), TO_THE_BAD_ROW),
+    "day-one": Picture(scenes.day_one, (80, 24)),
+    "prune-review": Picture(aftermath.kept_everything, (80, 24), ("P", "6"), locked=False),
 }
 
 
-@pytest.mark.parametrize("name", ALL)
-async def test_the_console_looks_like_its_pictures(name: str) -> None:
-    picture = ALL[name]
-    view_state = ViewState(theme=picture.theme)
-    async with open_console(
-        picture.scene(), picture.size, view_state=view_state, start_locked=picture.locked
-    ) as console:
-        console.engine.plans["mirror"] = scenes.mirror_plan()
+def survey_of(snapshot: Snapshot) -> Survey:
+    assert snapshot.survey is not None
+    return snapshot.survey
+
+
+@pytest.mark.parametrize("ending", SIZES)
+async def test_every_screen_of_one_run_looks_like_its_picture(ending: str) -> None:
+    snapshot = in_trouble()
+    async with open_console(snapshot, SIZES[ending], start_locked=False) as console:
+        console.engine.plans["mend"] = plan_mend(survey_of(snapshot))
+        for name, keys in SCREENS.items():
+            await console.press(*keys)
+            compare(console, name + ending)
+
+
+@pytest.mark.parametrize("name", OTHERS)
+async def test_the_console_looks_like_its_pictures(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    picture = OTHERS[name]
+    if picture.no_colour:
+        monkeypatch.setenv("NO_COLOR", "1")
+    state = ViewState(theme=picture.theme)
+    options = {"start_locked": picture.locked, "no_colour": picture.no_colour}
+    async with open_console(picture.scene(), picture.size, view_state=state, **options) as console:
         console.engine.plans["prune"] = aftermath.prune_plan()
         await console.press(*picture.keys)
-        shown, drawn = console.text + "\n", console.app.export_screenshot()
+        compare(console, name)
+
+
+def test_no_picture_is_left_of_what_is_not_shown_any_more() -> None:
+    names = {name + ending for name in SCREENS for ending in SIZES} | set(OTHERS)
+    assert {path.stem for path in PICTURES.glob("*.svg")} == names
+    assert names <= {path.stem for path in TEXTS.glob("*.txt")}
+
+
+def compare(console: Console, name: str) -> None:
+    """With the text and the picture of that name, or makes them."""
+    shown, drawn = console.text + "\n", console.app.export_screenshot()
     text, svg = TEXTS / f"{name}.txt", PICTURES / f"{name}.svg"
-    if os.environ.get("CKPTDECK_UPDATE"):
+    if UPDATE:
         for path, content in ((text, shown), (svg, drawn)):
             path.parent.mkdir(exist_ok=True)
             path.write_text(content, encoding="utf-8")
-    assert shown == text.read_text(encoding="utf-8")
-    assert squeezed(shown) in squeezed(words_of(svg.read_text(encoding="utf-8")))
+    assert shown == text.read_text(encoding="utf-8"), name
+    assert squeezed(shown) in squeezed(words_of(svg.read_text(encoding="utf-8"))), name
 
 
 def words_of(svg: str) -> str:

@@ -73,7 +73,7 @@ _SCREENS = (Place.IN_FLIGHT, Place.JOBS, Place.QUARANTINE, Place.RECOVERY, Place
 
 REGISTRY: tuple[Action, ...] = (
     Action(
-        "recover", ("R",), "R", "Recover all", "Carry out the plan above: finish, clear, repair, bring back and mirror",
+        "recover", ("R",), "R", "Recover", "Carry out the plan above: finish, clear, repair, bring back and mirror",
         (Place.RECOVERY,), rank=4, changes=True, opens_lock=True, plan="mend", command="recover",
     ),
     Action(

@@ -26,6 +26,8 @@ from ckptdeck.tui.view_model.recovery import (
 )
 from ckptdeck.tui.view_model.view import View
 
+_TINY = 11
+"""Terminals with fewer lines get one for the answer, and one for the way out."""
 _LOW = 18
 """Terminals with fewer lines get four for the answer."""
 
@@ -80,11 +82,17 @@ class RecoveryScreen(ListScreen[PlanItem], ActingScreen):
         return () if plan is None else plan.items
 
     def lead(self, view: View, width: int) -> tuple[Line, ...]:
-        limit = 4 if self.app.size.height < _LOW else 8
+        height = self.app.size.height
+        limit = 2 if height < _TINY else 4 if height < _LOW else 8
         return recovery_lead(self._plan_of(view), view, width, limit)
 
     def story(self, item: PlanItem | None, view: View, width: int) -> tuple[Line, ...]:
         return recovery_detail(item, view, width)
+
+    @property
+    def wanted(self) -> Sequence[str]:
+        plan = None if self._view is None else self._plan_of(self._view)
+        return ("recover",) if plan is not None and plan.acting else ()
 
     @property
     def targets(self) -> tuple[str, ...]:

@@ -57,7 +57,7 @@ def activity_line(entry: LogEntry, view: View, width: int, *, cursor: bool) -> L
         Piece(f"{pad(entry.outcome, _OUTCOME)} ", ink),
     )
     if width >= _WITH_WHO:
-        left = (*left, Piece(f"{pad(entry.who, _WHO - 1)} ", Ink.MUTED))
+        left = (*left, Piece(f"{pad(entry.who.partition(' pid ')[0], _WHO - 1)} ", Ink.MUTED))
     return spread((*left, Piece(brief(entry.text, width - width_of(left) - 1))), (), width)
 
 

@@ -139,7 +139,9 @@ def notice_lines(view: View, width: int, *, all_trouble: bool, limit: int) -> tu
     if survey is not None:
         for side in survey.sides:
             condition = side.inventory.condition
-            if condition not in (Condition.OK, Condition.UNINITIALISED) and side.inventory.why:
+            if condition in (Condition.OK, Condition.UNINITIALISED) or not (condition.readable or survey.steps):
+                continue  # nothing is wrong, or it stands in place of the rows
+            if side.inventory.why:
                 notices.append(line(Piece(f" {side.role}: ", Ink.BAD), side.inventory.why))
         if bare(survey) and not notices:
             notices.append(_day_one(survey, view.lock))

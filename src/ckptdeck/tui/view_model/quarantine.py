@@ -9,7 +9,7 @@ from ckptdeck.core.states import NOT_THERE, Kind, Role
 from ckptdeck.core.survey import Survey
 from ckptdeck.tui.view_model import measures
 from ckptdeck.tui.view_model.glyphs import CURSOR, STATES
-from ckptdeck.tui.view_model.line import Ink, Line, Piece, line, pad, spread, width_of, wrap
+from ckptdeck.tui.view_model.line import Ink, Line, Piece, brief, line, pad, spread, width_of, wrap
 from ckptdeck.tui.view_model.view import View
 
 Found = tuple[Role, Quarantined]
@@ -59,7 +59,7 @@ def quarantine_line(role: Role, one: Quarantined, view: View, width: int, *, cur
     right = line(pad(measures.size(one.size), 6, right=True), Piece(pad(age, 7, right=True), Ink.MUTED), " ")
     room = width - width_of(left) - width_of(right) - 3
     if width >= _WITH_REASON and room > 0:
-        left = (*left, Piece("  "), Piece(pad(visible(one.reason), room)))
+        left = (*left, Piece("  "), Piece(pad(brief(visible(one.reason), room), room)))
     return spread(left, right, width, gap=1)
 
 

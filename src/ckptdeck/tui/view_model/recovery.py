@@ -70,7 +70,9 @@ def _way_out(plan: Plan, width: int) -> tuple[Line, ...]:
     if plan.acting:
         words = f" {counted(len(plan.acting), 'step')} to take: "
         key = Piece("R", Ink.KEY, "screen.recover")
-        return (line(Piece(words, Ink.STRONG), key, " reviews them, ", Piece("y", Ink.KEY), " takes them"),)
+        short = line(Piece(words, Ink.STRONG), key, " reviews")
+        long = line(*short, " them, ", Piece("y", Ink.KEY), " takes them")
+        return (long if width_of(long) < width else short,)
     if plan.items:
         return wrap(line(Piece(" Nothing to finish or to repair; the rest is up to you.", Ink.MUTED)), width - 1)
     return ()

@@ -158,9 +158,8 @@ def flight_detail(found: tuple[Role, InFlight] | None, view: View, width: int) -
         return (line(" Nothing is being written, and no leftover part is on either side."),)
     role, flight = found
     lines = [line(Piece(f" {visible(flight.name)}", Ink.STRONG), f" on {role}"), line(f" {flight.reason}")]
-    if flight.kind is not Kind.FILE:
-        where = ", staged in the control directory" if flight.staged else ""
-        lines.append(line(f" a {flight.kind}{where}; {_expectation(flight)}"))
+    where = ", staged in the control directory" if flight.staged else ""
+    lines.append(line(f" a {flight.kind}{where}; {_expectation(flight)}"))
     if flight.writer is not None:
         lines.append(line(f" writer {flight.writer.shown(32)} is alive"))
     else:
