@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import gc
 import json
 import os
 import subprocess
@@ -12,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from ckptdeck import __version__
-from ckptdeck.cli import status
+from ckptdeck.cli import status, watch
 from ckptdeck.cli.main import COMMANDS
 from tests.cli.deck import Deck, data_of
 
@@ -128,6 +129,23 @@ def test_a_start_loads_nothing_heavy(deck: Deck, words: list[str]) -> None:
     ran = _python(code, *[str(deck.primary) if word == "PRIMARY" else word for word in words])
     assert ran.returncode == 0, ran.stderr
     assert ran.stderr.splitlines()[-1] == "[]"
+
+
+@pytest.mark.parametrize(("name", "as_usual"), [("status", False), ("watch", True)])
+def test_what_runs_for_weeks_looks_for_garbage_as_usual(
+    deck: Deck, monkeypatch: pytest.MonkeyPatch, name: str, as_usual: bool
+) -> None:
+    usual = gc.get_threshold()
+    meanwhile: list[tuple[int, int, int]] = []
+
+    def run(*_: object) -> int:
+        meanwhile.append(gc.get_threshold())
+        return 0
+
+    monkeypatch.setattr({"status": status, "watch": watch}[name], "run", run)
+    deck.run(name, deck.primary)
+    assert (meanwhile == [usual]) == as_usual
+    assert gc.get_threshold() == usual
 
 
 def test_the_module_runs_like_the_script(deck: Deck) -> None:

@@ -6,11 +6,12 @@ Only the module of the command that runs is imported, so that `resume` in a laun
 from __future__ import annotations
 
 import argparse
+import contextlib
 import gc
 import importlib
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from types import ModuleType
 from typing import NamedTuple
 
@@ -63,6 +64,8 @@ COMMANDS = {
 _SELDOM = (1_000_000, 10, 10)
 """When garbage is looked for. A survey of a large set is some hundred thousand objects that hold no cycles, and looking
 through them at the usual intervals takes as long as reading the set."""
+LONG_LIVED = frozenset({"watch"})
+"""What runs for weeks looks for garbage as usual: what is small for one survey adds up."""
 OWN_SIGNALS = frozenset({"console", "demo"})
 """The console restores the terminal itself before it ends."""
 
@@ -126,12 +129,23 @@ def _run(words: list[str], terminal: Terminal) -> int:
     arguments.command = name
     from ckptdeck.cli.interruption import Interruption
 
-    gc.set_threshold(*_SELDOM)
     interruption = Interruption()
-    if name in OWN_SIGNALS:
+    with contextlib.ExitStack() as around:
+        if name not in LONG_LIVED:
+            around.enter_context(_garbage_seldom())
+        if name not in OWN_SIGNALS:
+            around.enter_context(interruption.installed())
         return int(module.run(arguments, terminal, interruption))
-    with interruption.installed():
-        return int(module.run(arguments, terminal, interruption))
+
+
+@contextlib.contextmanager
+def _garbage_seldom() -> Iterator[None]:
+    before = gc.get_threshold()
+    gc.set_threshold(*_SELDOM)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
 
 
 def _command_of(words: list[str]) -> tuple[str, list[str]]:
