@@ -153,7 +153,9 @@ class MadeUpCore:
             raise self.fail_scan
         return self.inventories.get(found.role) or inventory(found.role, root=found.root)
 
-    def _compose(self, primary: Inventory, mirror: Inventory | None, policy: Policy, now: float) -> Survey:
+    def _compose(
+        self, primary: Inventory, mirror: Inventory | None, policy: Policy, now: float, _previous: Survey | None
+    ) -> Survey:
         self.composed.append((primary, mirror))
         return survey(primary, mirror, self.checkpoints, resume=self.resume, taken_at=now, policy=policy)
 

@@ -44,16 +44,24 @@ def judge(
     """
     side = _Side(inventory, policy, now, marked_bad | digests_marked_bad(inventory))
     there = []
-    for sighting in inventory.sightings:
+    for sighting in _in_order_of(verified_before, inventory.sightings):
         if sighting.identity is not None or sighting.error is not None:
             before = verified_before.get(sighting.name)
             if before is None or before.sighting is not sighting:
                 before = side.judge_present(sighting)
             there.append(before)
     gone = [s for s in inventory.sightings if s.identity is None and s.error is None]
-    newest = _newest_whole(there)
+    newest = _newest_whole(there) if gone else None
     judged = [*side.doubt_strays(there), *(_judge_gone(sighting, newest) for sighting in gone)]
     return tuple(sorted(judged, key=_newest_first))
+
+
+def _in_order_of(before: Mapping[str, Checkpoint], sightings: tuple[Sighting, ...]) -> Iterable[Sighting]:
+    """The same sightings, so that what was sorted once is nearly sorted now: a listing comes in no order at all."""
+    if not before:
+        return sightings
+    by_name = {sighting.name: sighting for sighting in sightings}
+    return [*(by_name.pop(name) for name in before if name in by_name), *by_name.values()]
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +99,8 @@ class _Side:
     def doubt_strays(self, there: list[Checkpoint]) -> list[Checkpoint]:
         """Of what no record vouches for, what lacks files that its siblings have, and what neither record nor format
         vouches for and is far from its siblings' size; each once it is old enough to have been finished."""
+        if all(checkpoint.sighting.record is not None for checkpoint in there):
+            return there
         sound = [c for c in there if c.state in _SOUND]
         if any(_stands_by_its_siblings(c) for c in sound):
             company = Company(c.sighting for c in sound if c.sighting.kind is not Kind.FILE and not self._is_young(c))
@@ -343,4 +353,5 @@ def _is_older(sighting: Sighting, record: Record, newest: Checkpoint) -> bool:
 
 
 def _newest_first(checkpoint: Checkpoint) -> tuple[bool, tuple[bool, int, str]]:
-    return (checkpoint.state is State.FOREIGN, order_key(checkpoint.step, checkpoint.name))
+    sighting = checkpoint.sighting
+    return (checkpoint.state is State.FOREIGN, order_key(sighting.step, sighting.name))

@@ -217,6 +217,8 @@ class _Scan:
         return UNTRACED
 
     def _unfinished(self, found: Found, siblings: Siblings, local: bool) -> list[InFlight]:
+        if not found.flights:
+            return []
         by_part = {part_name(name): name for name in self._contents.next_records}
         finals = {
             s.name: s.identity.node[1]

@@ -7,8 +7,11 @@ from ckptdeck.core.sighting import Identity, Inventory, Receipt, Record, Sightin
 
 def digests_marked_bad(inventory: Inventory) -> frozenset[str]:
     """Digests the operator declared bad here: a copy of such content made again is bad too."""
-    records = (sighting.record for sighting in inventory.sightings)
-    return frozenset(record.marked_bad for record in records if record is not None and record.marked_bad is not None)
+    return frozenset(
+        record.marked_bad
+        for sighting in inventory.sightings
+        if (record := sighting.record) is not None and record.marked_bad is not None
+    )
 
 
 def record_in_force(sighting: Sighting) -> Record | None:

@@ -69,7 +69,7 @@ def compose(
     first = sides[0]
     second = sides[1] if len(sides) == 2 else None
     shared = second is not None and _same_device(first.inventory, second.inventory)
-    steps = align(first, second)
+    steps = align(first, second, previous.steps if previous is not None else ())
     return Survey(
         taken_at=now,
         run_id=primary.run_id if primary.run_id is not None or mirror is None else mirror.run_id,
@@ -136,8 +136,8 @@ def _known_by(inventory: Inventory, other: Inventory) -> Inventory:
 
 def _pinned_by(inventory: Inventory, other: Inventory) -> Inventory:
     """A pin on either side protects both, also where only the other one has the copy."""
-    elsewhere = other.pins.keys() - {sighting.name for sighting in other.sightings}
-    if not any(s.name in elsewhere and s.pinned is None for s in inventory.sightings):
+    elsewhere = other.pins.keys() - {s.name for s in other.sightings} if other.pins else set[str]()
+    if not elsewhere or not any(s.name in elsewhere and s.pinned is None for s in inventory.sightings):
         return inventory
     sightings = tuple(
         replace(s, pinned=other.pins[s.name]) if s.name in elsewhere and s.pinned is None else s
@@ -148,8 +148,13 @@ def _pinned_by(inventory: Inventory, other: Inventory) -> Inventory:
 
 def _named_by(inventory: Inventory, other: Inventory) -> Inventory:
     """A recorded name is never foreign, on the side without the record neither."""
-    recorded = {s.name: s for s in other.sightings if s.record is not None and s.family != FOREIGN_FAMILY}
-    if not any(s.family == FOREIGN_FAMILY and s.name in recorded for s in inventory.sightings):
+    foreign = {s.name for s in inventory.sightings if s.family == FOREIGN_FAMILY}
+    recorded = {
+        s.name: s
+        for s in other.sightings
+        if foreign and s.name in foreign and s.record is not None and s.family != FOREIGN_FAMILY
+    }
+    if not recorded:
         return inventory
     sightings = tuple(
         replace(s, family=twin.family, step=twin.step, rolling=twin.rolling)
@@ -172,11 +177,13 @@ def _with_twins_doubted(sides: tuple[Side, ...]) -> tuple[Side, ...]:
     if len(sides) == 1:
         return sides
     primary, mirror = sides
-    of_mirror = {checkpoint.name: checkpoint for checkpoint in mirror.checkpoints}
+    of_mirror = {checkpoint.name: checkpoint for checkpoint in mirror.checkpoints if _is_unrecorded(checkpoint)}
+    if not of_mirror:
+        return sides
     doubted: dict[Role, dict[str, Checkpoint]] = {Role.PRIMARY: {}, Role.MIRROR: {}}
     for one in primary.checkpoints:
         other = of_mirror.get(one.name)
-        if other is None or not _is_unrecorded(other) or one.sighting.identity is None:
+        if other is None or one.sighting.identity is None:
             continue
         if _is_unrecorded(one) and one.size != other.size:
             both = f"{size_text(one.size)} on primary, {size_text(other.size)} on mirror, and no record of either"

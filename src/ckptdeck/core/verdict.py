@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from ckptdeck.core.naming import FOREIGN_FAMILY, order_key
@@ -28,28 +28,31 @@ _UNREADABLE, _RETIRED, _UNSAFE_WRITE, _VERIFIED, _SUSPECT, _CHANGED = (
 _HARMED = BAD | _SUSPECT
 
 
-def align(primary: Side, mirror: Side | None) -> tuple[Step, ...]:
+def align(primary: Side, mirror: Side | None, before: Iterable[Step] = ()) -> tuple[Step, ...]:
     """One row per name, newest step first, rolling names last.
 
     Names are what is aligned: another name with the same step is a row of its own. Foreign names are no rows, nor are
     names that every side only remembers (a retention's work); what is being written for a name nobody has yet is one.
+    A row of `before`, the steps of an earlier survey, stands where the very same copies come again.
     """
     sides = (primary,) if mirror is None else (primary, mirror)
     names: dict[str, tuple[int | None, Kind]] = {}
     for side in sides:
         for checkpoint in side.checkpoints:
-            if checkpoint.state is not State.FOREIGN:
-                names.setdefault(checkpoint.name, (checkpoint.step, checkpoint.sighting.kind))
+            sighting = checkpoint.sighting
+            if checkpoint.state is not State.FOREIGN and sighting.name not in names:
+                names[sighting.name] = (sighting.step, sighting.kind)
     flights = _flights(primary)
     for target, flight in flights.items():
         names.setdefault(target, (flight.step, flight.kind))
-    copies = [{checkpoint.name: checkpoint for checkpoint in side.checkpoints} for side in sides]
+    rows_before = {row.name: row for row in before if row.verdict is not Verdict.IN_FLIGHT}
     steps = []
     for name, (step, kind) in names.items():
-        row = [
-            by_name[name] if name in by_name else _not_listed(side, name, step, kind)
-            for side, by_name in zip(sides, copies, strict=True)
-        ]
+        earlier = rows_before.get(name)
+        if earlier is not None and name not in flights and _stands(earlier, primary, mirror):
+            steps.append(earlier)
+            continue
+        row = [side.find(name) or _not_listed(side, name, step, kind) for side in sides]
         flight_here = flights.get(name)
         if flight_here is None and all(copy.state in _GONE_FOR_GOOD for copy in row):
             continue
@@ -57,6 +60,15 @@ def align(primary: Side, mirror: Side | None) -> tuple[Step, ...]:
         verdict, reason = _judge(row_case)
         steps.append(Step(step, name, row_case.primary, row_case.mirror, verdict, reason))
     return tuple(sorted(steps, key=lambda row: order_key(row.step, row.name)))
+
+
+def _stands(row: Step, primary: Side, mirror: Side | None) -> bool:
+    """Both sides hold what they held then. What only one side has is worked out anew: the other's condition counts."""
+    one = primary.find(row.name)
+    if one is None or row.primary is not one:
+        return False
+    other = None if mirror is None else mirror.find(row.name)
+    return row.mirror is other and (mirror is None or other is not None)
 
 
 def _flights(primary: Side) -> dict[str, InFlight]:

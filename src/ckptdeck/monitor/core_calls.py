@@ -52,7 +52,8 @@ class CoreCalls:
     """Both sets with their conditions as a pair; pure."""
     read_policy: Callable[[FileSystem, str | None], Policy]
     scan: Callable[[Host, CheckpointSet, Policy, Inventory | None], Inventory]
-    compose: Callable[[Inventory, Inventory | None, Policy, float], Survey]
+    compose: Callable[[Inventory, Inventory | None, Policy, float, Survey | None], Survey]
+    """The last is the survey before, from which comes all that the same sightings come to again."""
     planners: Mapping[str, Planner]
     find_pair: Callable[[FileSystem, str, str | None], Pair]
     apply: Callable[[Host, Pair, Policy, Plan, Effort, Callable[[ItemResult], None], int | None], PlanResult]
@@ -68,12 +69,18 @@ def core_calls() -> CoreCalls:
         check_pair=check_pair,
         read_policy=lambda fs, control: read_policy(fs, control).policy,
         scan=scan,
-        compose=compose,
+        compose=_compose,
         planners=PLANNERS,
         find_pair=find_pair,
         apply=apply,
         verify_one=verify_one,
     )
+
+
+def _compose(
+    primary: Inventory, mirror: Inventory | None, policy: Policy, now: float, previous: Survey | None
+) -> Survey:
+    return compose(primary, mirror, policy, now, previous=previous)
 
 
 def _adopt(survey: Survey, names: Sequence[str], options: Mapping[str, str]) -> Plan:

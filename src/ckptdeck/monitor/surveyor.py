@@ -266,6 +266,7 @@ class Surveyor:
         if believed is None or (mirror is not None and other is None):
             return None, ""
         try:
-            return foresee(self._ways.core.compose(believed, other, self._policy, now), samples), ""
+            survey = self._ways.core.compose(believed, other, self._policy, now, self._outlook.survey)
+            return foresee(survey, samples), ""
         except Exception as error:  # noqa: BLE001 - a bug must be seen on the screen, not end the composing unseen
             return self._outlook.survey, f"This is a bug in ckptdeck: {type(error).__name__}: {error}"
