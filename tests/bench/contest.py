@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from tests.bench.figures import Row, not_here
-from tests.bench.quiet import busy_now, taken_by_others, wait_until_quiet
+from tests.bench.quiet import busy_now, have_ready, taken_by_others, wait_until_quiet
 from tests.bench.subject import Bench
 
 _REPEATS = 4
@@ -64,6 +64,8 @@ class Contest:
     ratios: Sequence[Against]
     allowance: float = 0.25
     """Processors that may be busy beside a run: more where the kernel's own threads write for it."""
+    memory: int = 0
+    """Bytes of free memory that each run finds ready, since it fills about as much page cache."""
     times: dict[str, list[float]] = field(default_factory=dict)
     disturbed: int = 0
 
@@ -85,6 +87,7 @@ class Contest:
             program.before()
             if patient:
                 wait_until_quiet()
+            have_ready(self.memory)
             before, own = busy_now(), _own_seconds()
             elapsed = _timed(program)
             others = taken_by_others(before, busy_now(), _own_seconds() - own)

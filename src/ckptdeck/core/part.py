@@ -23,6 +23,7 @@ from ckptdeck.core.naming import part_name
 from ckptdeck.core.page_cache import WINDOW
 from ckptdeck.core.safe_text import visible
 from ckptdeck.core.sighting import Stamp, Volume, Warning
+from ckptdeck.core.turns import BLOCK
 from ckptdeck.core.volume import HELD_OPEN, NOT_SUPPORTED, lock_if_free, rename_into_place
 
 if TYPE_CHECKING:
@@ -153,15 +154,16 @@ class Part(io.RawIOBase):
         if not view or self._given_up:
             return len(view)  # a buffer above us may still hold bytes of a part that is gone
         position = self.tell()
-        write_all(self._fs, self.descriptor, view, position)
         if position != self._hashed:
             self._hash = None
-        if self._hash is not None:
-            self._hash.update(view)
-            self._hashed += len(view)
+        for start in range(0, len(view), BLOCK):  # hashed while it is in the processor's cache
+            block = view[start : start + BLOCK]
+            write_all(self._fs, self.descriptor, block, position + start)
+            if self._hash is not None:
+                self._hash.update(block)
+                self._hashed += len(block)
+            self._send_up_to(position + start + len(block))
         self._move_to(position + len(view))
-        if self._position - self._sent >= WINDOW:
-            self._send()
         return len(view)
 
     def readinto(self, buffer: WriteableBuffer, /) -> int:
@@ -205,18 +207,20 @@ class Part(io.RawIOBase):
             self._move_to(self._position)
         return self.descriptor
 
-    def _send(self) -> None:
+    def _send_up_to(self, end: int) -> None:
         """What was written starts on its way to the device, so that the fsync at the end finds little left to do.
 
         Where a file system cannot, that costs time only; any other error is final, as that of fsync (R5).
         """
+        if end - self._sent < WINDOW:
+            return
         try:
-            self._fs.send(self.descriptor, self._sent, self._position - self._sent)
+            self._fs.send(self.descriptor, self._sent, end - self._sent)
         except OSError as error:
             if error.errno not in NOT_SUPPORTED:
                 self.lost = error
                 raise
-        self._sent = self._position
+        self._sent = end
 
     def _move_to(self, position: int) -> None:
         self._position = position

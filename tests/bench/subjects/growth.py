@@ -53,6 +53,7 @@ def _contest(name: str, path: Path, mirror: Path) -> Contest:
         ],
         [Against(VERIFY, XXHSUM), Against(MIRROR, CP)],
         allowance=0.6,
+        memory=path.stat().st_size,
     )
 
 

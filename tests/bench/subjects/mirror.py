@@ -56,7 +56,13 @@ def _contest(subject: str, path: Path, mirror: Path, *, hot: bool) -> Contest:
         Against(RSYNC, CP),
         Against(RCLONE, CP),
     ]
-    return Contest(subject, programs if hot else programs[:4], ratios if hot else ratios[:3], allowance=0.6)
+    return Contest(
+        subject,
+        programs if hot else programs[:4],
+        ratios if hot else ratios[:3],
+        allowance=0.6,
+        memory=2 * path.stat().st_size,
+    )
 
 
 def _fresh(path: Path, mirror: Path, *, hot: bool, readback: bool = True) -> None:

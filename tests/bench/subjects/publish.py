@@ -37,6 +37,7 @@ def run(bench: Bench) -> Iterable[Row]:
         ],
         [Against(OURS, BARE, 1.05), Against(PROVEN, BARE)],
         allowance=0.6,
+        memory=2 * pieces * _PIECE,
     )
     return contest.run(bench)
 

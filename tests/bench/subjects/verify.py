@@ -83,6 +83,7 @@ def _cold(path: Path) -> Contest:
             Program("b3sum", ["b3sum", str(path)], cold, needs=("b3sum",)),
         ],
         [Against(OURS, XXHSUM, 1.10), Against("b3sum", XXHSUM)],
+        memory=path.stat().st_size,
     )
 
 
