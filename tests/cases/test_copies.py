@@ -41,7 +41,7 @@ def test_e1_e14_a_sharded_directory_has_no_name_before_its_marker_and_no_pointer
         run.do("mirror", "step-810")
     run.fs = Disk()
     assert run.names(MIRROR) == []
-    assert (run.control(MIRROR, "staging", "step-810", ".metadata").exists()) == (at == ".metadata")
+    assert (run.control(MIRROR, "staging", "step-810", "step-810", ".metadata").exists()) == (at == ".metadata")
     named: list[str] = []
 
     def after(call: Call) -> None:

@@ -97,7 +97,7 @@ def test_b5_a_directory_that_somebody_looks_into_waits_for_its_name(run: Run) ->
     run.clock.sleep(DAY)
     plan = run.plan("mirror", "checkpoint-820")
     assert [item.name for item in plan.acting] == ["checkpoint-820"]
-    held = os.path.join(str(run.control(MIRROR, "staging", "checkpoint-820")), "model.bin")
+    held = os.path.join(str(run.control(MIRROR, "staging", "checkpoint-820", "checkpoint-820")), "model.bin")
     readers: list[int] = []
 
     class Curious(PlayedFileSystem):

@@ -127,8 +127,8 @@ def test_without_a_control_directory_it_is_named_and_not_recorded(tmp_path: Path
     host = machine(FileSystem())
     target = find_set(host.fs, str(root), Role.PRIMARY)
     with publish_tree(host, target, Intent(NAME)) as (path, result):
-        assert Path(path).parent == root
-        assert Path(path).name.startswith(".")
+        assert (Path(path).name, Path(path).parent.parent) == (NAME, root)
+        assert Path(path).parent.name.startswith(".")
         fill(Path(path), FILES)
     assert os.listdir(root) == [NAME]
     assert result.record is None

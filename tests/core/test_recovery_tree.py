@@ -13,6 +13,8 @@ import xxhash
 
 from ckptdeck.core.plans.plan import Act, Outcome, PlanResult
 from ckptdeck.core.plans.recover import plan_recover
+from ckptdeck.core.publish import Intent
+from ckptdeck.core.publish_tree import publish_tree
 from ckptdeck.core.sighting import Record, RecordMember
 from ckptdeck.core.staging import staging_path
 from ckptdeck.core.states import FlightState, Kind, MemberKind, Origin, Role, State
@@ -214,7 +216,7 @@ def test_what_its_writer_still_holds_is_left_alone(bench: Workbench, base: Path,
     if announce:
         announced(bench, NEW, base)
     root = staged(bench, NEW)
-    owner = os.open(root, os.O_RDONLY)
+    owner = os.open(root.parent, os.O_RDONLY)
     fcntl.flock(owner, fcntl.LOCK_EX)
     try:
         (flight,) = survey(bench).primary.inventory.in_flight
@@ -223,6 +225,20 @@ def test_what_its_writer_still_holds_is_left_alone(bench: Workbench, base: Path,
         assert contents(root) == NEW
     finally:
         os.close(owner)
+
+
+def test_a_library_that_works_beside_what_it_was_given_is_left_alone(bench: Workbench) -> None:
+    """As Orbax does it when told to overwrite: for a while the directory itself is not there."""
+    with publish_tree(bench.host, bench.on(Role.PRIMARY), Intent(NAME)) as (path, _):
+        Path(path).rmdir()
+        beside = fill(Path(f"{path}.orbax-checkpoint-tmp"), NEW)
+        (flight,) = survey(bench).primary.inventory.in_flight
+        assert (flight.name, flight.target, flight.state) == (f"staging/{NAME}", NAME, FlightState.LIVE)
+        assert recover(bench).results == ()
+        assert contents(beside) == NEW
+        beside.rename(path)
+    assert contents(bench.primary / NAME) == NEW
+    assert settled(bench)
 
 
 @pytest.mark.parametrize("name", ["y" * 250, os.fsdecode(b"b\xff\n_7")])

@@ -14,7 +14,8 @@ from ckptdeck.core.checkpoint_set import find_set
 from ckptdeck.core.errors import InUse, Refused
 from ckptdeck.core.filesystem import FileSystem
 from ckptdeck.core.sighting import Volume
-from ckptdeck.core.staging import StagedTree, claim_tree, open_tree, staging_path
+from ckptdeck.core.staged_tree import StagedTree
+from ckptdeck.core.staging import claim_tree, open_tree, staging_path, staging_place
 from ckptdeck.core.states import Kind, Role
 from ckptdeck.core.volume import volume_of
 from tests.core.units import contents, fill
@@ -52,16 +53,18 @@ def place(bench: Workbench, name: str = NAME) -> Path:
 
 def test_it_lies_in_the_control_directory_under_its_own_name_or_a_hash(bench: Workbench) -> None:
     staging = bench.on(Role.PRIMARY).control_path("staging")
-    assert place(bench) == Path(staging) / NAME
+    assert place(bench) == Path(staging) / NAME / NAME
     for odd in ("x" * 255, os.fsdecode(b"b\xff"), ".hidden", "~tilde"):
-        assert place(bench, odd).parent == Path(staging)
-        assert place(bench, odd).name.startswith("~")
-        assert len(place(bench, odd).name) < 40
+        assert place(bench, odd).name == odd
+        around = place(bench, odd).parent
+        assert around.parent == Path(staging)
+        assert around.name.startswith("~")
+        assert len(around.name) < 40
 
 
 def test_without_a_control_directory_no_trainer_takes_it_for_a_checkpoint(tmp_path: Path) -> None:
     found = find_set(FileSystem(), str(tmp_path), Role.PRIMARY)
-    path = Path(staging_path(found, "checkpoint-500"))
+    path = Path(staging_place(found, "checkpoint-500"))
     assert path.parent == tmp_path
     assert path.name.startswith(".")
     assert path.name.endswith(".part")
@@ -98,10 +101,36 @@ def test_what_is_claimed_keeps_what_is_in_it(bench: Workbench) -> None:
 
 def test_a_tree_that_was_taken_over_is_not_the_first_owner_s_to_remove(bench: Workbench) -> None:
     first = opened(bench)
-    place(bench).rename(place(bench).with_name("away"))
+    place(bench).parent.rename(place(bench).parent.with_name("away"))
     fill(place(bench), {"theirs": b"1"})
     first.discard()
     assert contents(place(bench)) == {"theirs": b"1"}
+
+
+def test_a_directory_that_a_library_put_there_itself_is_the_one_that_gets_the_name(bench: Workbench) -> None:
+    """As Orbax does it when told to overwrite. All the while the place is ours."""
+    tree = opened(bench)
+    place(bench).rmdir()
+    fill(place(bench).with_name("temporary"), {"a": b"1"})
+    with pytest.raises(InUse):
+        opened(bench)
+    with pytest.raises(InUse, match="temporary lies beside"):
+        tree.follow(local(bench))
+    place(bench).with_name("temporary").rename(place(bench))
+    tree.follow(local(bench))
+    tree.give_name(bench.host, local(bench), str(bench.primary / NAME), replace=False)
+    assert tree.stamps_as(str(bench.primary / NAME)) is not None
+    tree.discard()
+    assert contents(bench.primary / NAME) == {"a": b"1"}
+    assert not place(bench).parent.exists()
+
+
+def test_what_a_writer_left_before_its_tree_or_beside_it_is_taken_away(bench: Workbench) -> None:
+    place(bench).parent.mkdir()
+    opened(bench).discard()
+    fill(place(bench).with_name("temporary"), {"a": b"1"})
+    opened(bench).discard()
+    assert not place(bench).parent.exists()
 
 
 def test_leaving_twice_and_discarding_twice_harm_nothing(bench: Workbench) -> None:
@@ -154,16 +183,17 @@ def test_a_pipe_in_a_leftover_on_a_server_keeps_nobody_from_saving(bench: Workbe
 @pytest.mark.parametrize("what", ["file", "link", "pipe"])
 def test_something_else_in_its_place_is_refused_and_left_alone(bench: Workbench, what: str) -> None:
     elsewhere = fill(bench.primary.parent / "elsewhere", {"x": b"1"})
+    around = place(bench).parent
     if what == "file":
-        place(bench).write_bytes(b"1")
+        around.write_bytes(b"1")
     elif what == "link":
-        place(bench).symlink_to(elsewhere)
+        around.symlink_to(elsewhere)
     else:
-        os.mkfifo(place(bench))
+        os.mkfifo(around)
     for volume in (local(bench), server(bench)):
         with pytest.raises(Refused, match="no directory"):
             claimed(bench, volume)
-    assert os.listdir(place(bench).parent) == [NAME]
+    assert os.listdir(around.parent) == [NAME]
     assert contents(elsewhere) == {"x": b"1"}
 
 

@@ -247,7 +247,7 @@ def test_a_cancelled_copy_goes_on_where_it_was(bench: Workbench) -> None:
 def test_a_leftover_that_is_of_another_checkpoint_is_begun_anew(bench: Workbench) -> None:
     put(bench, NAME, FILES)
     stale: dict[str, bytes | str | None] = {"weights.dat": b"other", "old.dat": b"1", "to": "elsewhere"}
-    left = fill(Path(bench.on(MIRROR).control_path("staging", NAME)), stale, at=QUIET)
+    left = fill(Path(bench.on(MIRROR).control_path("staging", NAME, NAME)), stale, at=QUIET)
     os.mkfifo(left / "pipe")
     assert mirror(bench).exit_code == 0
     assert contents(bench.mirror / NAME) == FILES
@@ -255,7 +255,11 @@ def test_a_leftover_that_is_of_another_checkpoint_is_begun_anew(bench: Workbench
 
 def test_a_leftover_with_other_bytes_under_the_same_names_is_begun_anew(bench: Workbench) -> None:
     put(bench, NAME, FILES)
-    fill(Path(bench.on(MIRROR).control_path("staging", NAME)), {"weights.dat": b"zz", "sub/deep/x.dat": b""}, at=QUIET)
+    fill(
+        Path(bench.on(MIRROR).control_path("staging", NAME, NAME)),
+        {"weights.dat": b"zz", "sub/deep/x.dat": b""},
+        at=QUIET,
+    )
     assert mirror(bench).exit_code == 0
     assert contents(bench.mirror / NAME) == FILES
 

@@ -78,8 +78,10 @@ def test_order_of_system_calls_of_a_publish(tmp_path: Path) -> None:
 
 def test_order_of_system_calls_of_a_directory_and_of_its_replacement(tmp_path: Path) -> None:
     run = _initialised(tmp_path)
-    staged, final = ".run.ckptdeck/staging/checkpoint-7", "run/checkpoint-7"
+    place, final = ".run.ckptdeck/staging/checkpoint-7", "run/checkpoint-7"
+    staged = f"{place}/checkpoint-7"
     written = [
+        f"mkdir {place}",
         f"mkdir {staged}",
         f"mkdir {staged}/optim",
         f"create {staged}/trainer_state.json",
@@ -110,12 +112,13 @@ def test_order_of_system_calls_of_a_directory_and_of_its_replacement(tmp_path: P
         *(f"unlink {staged}/{name}" for name in ("trainer_state.json", "weights", "optim/shard.bin", "model.bin")),
         f"rmdir {staged}/optim",
         f"rmdir {staged}",
+        f"rmdir {place}",
     ]
 
     first, _ = _traced(tmp_path, PUBLISH_DIRECTORY, str(run))
     second, _ = _traced(tmp_path, PUBLISH_DIRECTORY, str(run))
 
-    assert first == [*written, f"rename {staged} to {final}", *durable_and_recorded]
+    assert first == [*written, f"rename {staged} to {final}", f"rmdir {place}", *durable_and_recorded]
     assert second == [*written, f"exchange {staged} and {final}", *durable_and_recorded, *taken_apart]
 
 

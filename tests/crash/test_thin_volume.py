@@ -67,7 +67,7 @@ def test_what_only_fsync_refuses_gets_no_name(
 
     refused = [call for call in fs.log if call.name == "fsync" and call.error is not None]
     assert refused, "the volume was not thin enough"
-    assert refused[0].paths[0].endswith((".part", f"staging/{NAME}/model.bin"))
+    assert refused[0].paths[0].endswith((".part", f"staging/{NAME}/{NAME}/model.bin"))
     assert refused[0].error in (errno.ENOSPC, errno.EIO)
     assert told.value.exit_code in (6, 7)
     assert NAME not in names

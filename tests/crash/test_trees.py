@@ -30,7 +30,6 @@ from tests.crash.tree_workloads import (
     FIRST,
     GROUP,
     GROUP_NAME,
-    MIDDLE,
     NAME,
     NEW,
     OLD,
@@ -69,7 +68,7 @@ def test_group_that_is_named_halfway_and_cannot_be_taken_back_is_left_to_recover
     group_there(sandbox)
 
     def refused(source: str, target: str) -> bool:
-        return source.endswith(SECOND) or target.endswith(f"staging/{GROUP_NAME}/{FIRST}")
+        return source.endswith(SECOND) or target.endswith(f"staging/{GROUP_NAME}/{GROUP_NAME}/{FIRST}")
 
     with pytest.raises(Unfinished):
         mirror(_FailingNames(refused), sandbox, GROUP)
@@ -96,7 +95,7 @@ def test_name_that_may_not_survive_keeps_what_it_replaced(fresh_sandbox: Callabl
     with pytest.raises(VolumeSuspect):
         save_tree(FaultyFileSystem(Fail(sync.number, errno.EIO)), sandbox, NEW, replace=True)
 
-    control = sandbox.found(FileSystem(), Role.PRIMARY).control_path("staging", NAME)
+    control = sandbox.found(FileSystem(), Role.PRIMARY).control_path("staging", NAME, NAME)
     assert read_content(sandbox.base / control) == OLD
     assert not unconverged(_workload("replace-tree"), sandbox)
     assert read_content(sandbox.root(Role.PRIMARY) / NAME) == NEW
@@ -133,28 +132,6 @@ def test_short_write_of_a_copy_is_caught_without_reading_back(fresh_sandbox: Cal
     assert len(lies) == len(OLD.files)
 
 
-def test_next_writer_is_not_taken_for_what_was_replaced(bench: Bench) -> None:
-    """ext4 gives the inode of a removed directory to the next one at once."""
-    reason = why_no_volumes("ext4")
-    if reason:
-        pytest.skip(reason)
-    with bench.volume("ext4") as volume:
-        sandbox = Sandbox.fresh(volume.root / "pair")
-        old_tree_there(sandbox)
-        with contextlib.ExitStack() as next_writer:
-
-            def start(call: Call) -> None:
-                """The old directory lies in the staging place, and the first writer has yet to look at it again."""
-                if call.name in ("rename", "rename_no_replace") and call.paths[0].endswith(f"{NAME}.json.next"):
-                    path, _ = next_writer.enter_context(_publishing(sandbox))
-                    fill(FileSystem(), path, MIDDLE)
-
-            save_tree(FaultyFileSystem(before=start), sandbox, NEW, replace=True)
-            sandbox.allow(Role.PRIMARY, NAME, MIDDLE)
-        sandbox.acknowledge(Role.PRIMARY, NAME, MIDDLE)
-        assert not standing(sandbox)
-
-
 def test_what_was_replaced_is_taken_apart_under_its_lock(fresh_sandbox: Callable[[], Sandbox]) -> None:
     """Else the next writer could take it for a leftover, and have its own tree in its place when we get there."""
     sandbox = fresh_sandbox()
@@ -163,14 +140,15 @@ def test_what_was_replaced_is_taken_apart_under_its_lock(fresh_sandbox: Callable
     met: list[Call] = []
 
     def meet(call: Call) -> None:
-        if call.name == "unlink" and call.paths[0].startswith(f"{place}/") and not met:
+        taken_apart = call.name == "unlink" and call.paths[0].startswith(f"{place}/")
+        if taken_apart or (call.name == "rename" and call.paths[0].endswith(f"{NAME}.json.next")):
             with pytest.raises(InUse), _publishing(sandbox):
                 pass
             met.append(call)
 
     save_tree(FaultyFileSystem(before=meet), sandbox, NEW, replace=True)
 
-    assert met
+    assert {call.name for call in met} == {"rename", "unlink"}
     assert not os.path.lexists(place)
     assert not standing(sandbox)
 

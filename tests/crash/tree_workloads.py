@@ -199,7 +199,7 @@ def tree_died_before_exchange(sandbox: Sandbox) -> None:
 
 def tree_died_before_rename(sandbox: Sandbox) -> None:
     """Everything is on disk and announced; only the name is missing."""
-    killed_at(sandbox, nothing_there, _replace_with_middle, lambda call: renames(call, f"staging/{NAME}"))
+    killed_at(sandbox, nothing_there, _replace_with_middle, lambda call: renames(call, f"staging/{NAME}/{NAME}"))
 
 
 def tree_died_while_writing(sandbox: Sandbox) -> None:

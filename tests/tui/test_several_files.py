@@ -99,7 +99,7 @@ def test_hostile_names_inside_move_no_cursor_and_fill_no_row_over(bench: Workben
 
 def test_a_tree_that_is_being_staged_is_in_flight_until_it_has_its_name(bench: Workbench) -> None:
     place = fill(Path(staging_path(bench.on(Role.PRIMARY), "step_600")), {"a.dat": b"1" * 700, "sub/b.dat": b"2" * 50})
-    owner = os.open(place, os.O_RDONLY)
+    owner = os.open(place.parent, os.O_RDONLY)
     fcntl.flock(owner, fcntl.LOCK_EX)
     try:
         view = shown(bench)

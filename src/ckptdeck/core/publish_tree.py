@@ -34,7 +34,8 @@ from ckptdeck.core.publish import (
 )
 from ckptdeck.core.safe_text import visible
 from ckptdeck.core.sighting import Identity, Member, RecordMember, Volume
-from ckptdeck.core.staging import StagedTree, open_tree
+from ckptdeck.core.staged_tree import StagedTree
+from ckptdeck.core.staging import open_tree
 from ckptdeck.core.states import Evidence, Kind, MemberKind
 from ckptdeck.core.unit import OddThing, directories_of, leading_out, look_at, record_of_link
 from ckptdeck.core.volume import fsync_directory, sync_data, volume_of
@@ -68,7 +69,7 @@ def publish_tree(
         raise from_os_error(error, f"Staging {visible(result.path)}") from error
     try:
         yield tree.path, result
-        tree.follow(host, volume)
+        tree.follow(volume)
         settled = settle_tree(host, target, volume, tree, intent, effort)
         _require_finished(tree, settled)
         name_part(host, target, volume, tree, settled, intent, result)

@@ -28,7 +28,7 @@ from ckptdeck.core.recovery_tree import discard_tree, finish_tree
 from ckptdeck.core.removal import quarantine
 from ckptdeck.core.sighting import Record, Stamp, Volume
 from ckptdeck.core.small_file import SUFFIX
-from ckptdeck.core.staging import staging_path
+from ckptdeck.core.staging import staging_place
 from ckptdeck.core.states import Evidence
 from ckptdeck.core.unit import OddThing, Unit, look_at, unit_of_record
 from ckptdeck.core.verify import receipt_of, write_bad_receipt
@@ -237,7 +237,7 @@ def _drop_orphan(host: Host, target: CheckpointSet, manifest: Manifest, item: Pl
 
 
 def _require_no_part(host: Host, target: CheckpointSet, item: PlanItem) -> None:
-    if is_there(host.fs, target.path_of(part_name(item.name))) or is_there(host.fs, staging_path(target, item.name)):
+    if is_there(host.fs, target.path_of(part_name(item.name))) or is_there(host.fs, staging_place(target, item.name)):
         raise moved_on(item, "a part for it has appeared")
 
 

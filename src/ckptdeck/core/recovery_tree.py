@@ -23,7 +23,8 @@ from ckptdeck.core.publish import receipt_for
 from ckptdeck.core.recheck import moved_on
 from ckptdeck.core.removal import quarantine
 from ckptdeck.core.sighting import Record, Volume
-from ckptdeck.core.staging import StagedTree, claim_tree
+from ckptdeck.core.staged_tree import StagedTree
+from ckptdeck.core.staging import claim_tree
 from ckptdeck.core.states import Kind
 from ckptdeck.core.unit import Unit, unit_of_record
 from ckptdeck.core.values import dataclass
@@ -100,7 +101,7 @@ def discard_tree(host: Host, target: CheckpointSet, manifest: Manifest, item: Pl
     finally:
         tree.leave()
         tree.discard()
-    fsync_directory(host.fs, os.path.dirname(tree.path), volume)
+    fsync_directory(host.fs, os.path.dirname(tree.place), volume)
 
 
 def _finish_directory(its: _Interrupted) -> str:
@@ -166,6 +167,7 @@ def _set_aside(its: _Interrupted, why: str) -> str:
     entry = None
     if is_there(its.host.fs, its.tree.path):
         entry = quarantine(its.host, its.target, its.volume, its.tree.unit, inode=its.tree.inode, reason=why)
+    its.tree.remove()
     its.manifest.drop_next_record(its.announced.name)
     return why if entry is None else f"{why}: set aside as {entry}"
 
@@ -173,5 +175,5 @@ def _set_aside(its: _Interrupted, why: str) -> str:
 def _taken_apart(its: _Interrupted, done: str) -> str:
     """What is left at the staging place: nothing, an empty directory, or what was replaced."""
     its.tree.remove()
-    fsync_directory(its.host.fs, os.path.dirname(its.tree.path), its.volume)
+    fsync_directory(its.host.fs, os.path.dirname(its.tree.place), its.volume)
     return done

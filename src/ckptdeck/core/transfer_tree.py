@@ -30,7 +30,8 @@ from ckptdeck.core.publish import (
 from ckptdeck.core.publish_tree import ProvenFile, require_sound, settle_tree
 from ckptdeck.core.safe_text import visible
 from ckptdeck.core.sighting import Identity, Member, RecordMember, Volume
-from ckptdeck.core.staging import StagedTree, claim_tree, open_tree
+from ckptdeck.core.staged_tree import StagedTree
+from ckptdeck.core.staging import claim_tree, open_tree
 from ckptdeck.core.states import Evidence, Kind, MemberKind, Role
 from ckptdeck.core.unit import OddThing, Unit, directories_of, record_of_link, walk
 from ckptdeck.core.volume import sync_data, volume_of
@@ -86,7 +87,7 @@ def _may_continue(host: Host, leftover: StagedTree, source: Identity) -> bool:
     kinds.update((path, (MemberKind.DIRECTORY, "")) for path in empty)
     try:
         staged = walk(host.fs, leftover.path)
-    except OddThing:
+    except (OddThing, FileNotFoundError):
         return False
     return all(kinds.get(member.path) == (member.kind, member.target) for member in staged)
 

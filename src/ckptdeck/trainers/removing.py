@@ -21,7 +21,7 @@ from ckptdeck.core.lock import set_lock
 from ckptdeck.core.manifest import Manifest
 from ckptdeck.core.removal import purge, quarantine
 from ckptdeck.core.safe_text import visible
-from ckptdeck.core.staging import staging_path
+from ckptdeck.core.staging import staging_place
 from ckptdeck.core.states import Condition, Kind
 from ckptdeck.core.unit import OddThing, Unit, look_at
 from ckptdeck.core.volume import rename_into_place, volume_of
@@ -75,7 +75,7 @@ def _remove_bare(host: Host, target: CheckpointSet, unit: Unit) -> None:
     if unit.kind is Kind.FILE:
         host.fs.unlink(unit.path)
         return
-    aside = staging_path(target, unit.name)
+    aside = staging_place(target, unit.name)
     inode = host.fs.lstat(unit.path).st_ino
     rename_into_place(host, volume_of(host.fs, target.root), unit.path, aside, replace=False, inode=inode)
     dismantle(host.fs, aside)
