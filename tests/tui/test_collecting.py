@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import gc
 
-from ckptdeck.tui.collecting import EVERY, LONGEST, QUIET, SHARE, Collecting, only_young_objects
+from textual._styles_cache import StylesCache
+
+from ckptdeck.tui.collecting import EVERY, LONGEST, QUIET, SHARE, Collecting, collect, only_young_objects
+from tests.tui.console import open_console
 
 
 class Console:
@@ -46,6 +49,22 @@ def test_it_waits_for_who_types_but_not_for_ever() -> None:
     assert console.collected == [3 * EVERY + QUIET]
     console.until(20 * EVERY, typing=True)
     assert console.collected[1] == console.collected[0] + LONGEST * EVERY
+
+
+async def test_nothing_is_left_of_screens_that_were_left() -> None:
+    async with open_console() as console:
+        for _ in range(2):  # what is made once is made now
+            await console.press("s", "q")
+        collect()
+        before = painted()
+        for _ in range(4):
+            await console.press("s", "q")
+        collect()
+        assert painted() <= before
+
+
+def painted() -> int:
+    return sum(isinstance(one, StylesCache) for one in gc.get_objects())
 
 
 def test_the_interpreter_is_left_as_it_was() -> None:

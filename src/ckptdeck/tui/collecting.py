@@ -10,6 +10,8 @@ import gc
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from textual._styles_cache import StylesCache
+
 QUIET = 1.0
 """Seconds without a key after which nobody waits for a frame."""
 EVERY = 20.0
@@ -23,10 +25,17 @@ _YOUNG = (5_000, 10)
 _NEVER = 1_000_000
 
 
+def collect() -> None:
+    """Also what Textual keeps of the last thousand widgets, painted lines included: its cache of borders is known by
+    the widget's own cache, and holds that."""
+    StylesCache.get_inner_outer.cache_clear()
+    gc.collect()
+
+
 class Collecting:
     """Ask `look` every few seconds; tell `key` of every key."""
 
-    def __init__(self, monotonic: Callable[[], float], collect: Callable[[], object] = gc.collect) -> None:
+    def __init__(self, monotonic: Callable[[], float], collect: Callable[[], object] = collect) -> None:
         self._monotonic = monotonic
         self._collect = collect
         self._looked_at = self._key_at = monotonic()
