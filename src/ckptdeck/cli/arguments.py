@@ -81,8 +81,12 @@ def is_directory_word(word: str) -> bool:
     return "/" in word or word in (".", "..")
 
 
-def select(arguments: argparse.Namespace, fs: FileSystem, environ: Mapping[str, str]) -> Selection:
-    """Turns the words and options of a command into a Selection. Raises UsageError, each with the right spelling."""
+def select(
+    arguments: argparse.Namespace, fs: FileSystem, environ: Mapping[str, str], *, look: bool = True
+) -> Selection:
+    """Turns the words and options of a command into a Selection. Raises UsageError, each with the right spelling.
+
+    Without `look` nothing that was named is touched, and a checkpoint given as a directory is not told."""
     command: str = arguments.command
     words: Sequence[str] = arguments.words
     directories = [word for word in words if is_directory_word(word)]
@@ -96,7 +100,7 @@ def select(arguments: argparse.Namespace, fs: FileSystem, environ: Mapping[str, 
     primary = _one(arguments.primary, directories, 0, "primary")
     mirror = _one(arguments.mirror, directories, 0 if arguments.primary else 1, "mirror")
     for directory in (primary, mirror):
-        if directory is not None:
+        if directory is not None and look:
             _refuse_checkpoint(directory, arguments, fs)
     if names and not arguments.takes_names:
         raise UsageError(

@@ -5,15 +5,20 @@ from __future__ import annotations
 import argparse
 import logging
 import os
+import threading
+from concurrent.futures import Future
 
-from ckptdeck.cli.arguments import add_selection, select
+from ckptdeck.cli.arguments import Selection, add_selection, select
 from ckptdeck.cli.interruption import Interruption
 from ckptdeck.cli.terminal import Terminal
-from ckptdeck.core.errors import UsageError
+from ckptdeck.core.errors import CkptdeckError, UsageError
 from ckptdeck.core.filesystem import FileSystem
 from ckptdeck.core.safe_text import shell_word
 from ckptdeck.monitor.stand_in import run_in_child
 from ckptdeck.monitor.user_config import read_user_config
+
+_LOOK_FOR = 3.0
+"""Seconds that directories get to say what they are."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -24,12 +29,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, terminal: Terminal, _interruption: Interruption) -> int:
     _require_terminal(terminal, instead=" ".join(["ckptdeck", "status", *map(shell_word, arguments.words)]))
-    selection = select(arguments, FileSystem(), os.environ)
-    user = read_user_config(arguments.config, os.environ)
     # The screen belongs to the console: what the core warns of must not be written over it.
     logging.getLogger("ckptdeck").addHandler(logging.NullHandler())
 
     def open_console() -> int:
+        selection = _select_in_time(arguments)
+        user = read_user_config(arguments.config, os.environ)
+
         from ckptdeck.monitor.engine import LiveEngine
         from ckptdeck.monitor.host import this_host
         from ckptdeck.tui.run import run_console
@@ -44,6 +50,23 @@ def run(arguments: argparse.Namespace, terminal: Terminal, _interruption: Interr
         )
 
     return run_in_child(open_console)
+
+
+def _select_in_time(arguments: argparse.Namespace) -> Selection:
+    """What was named, looked at for a moment only: a mount that hangs is for the console to show."""
+    found: Future[Selection] = Future()
+
+    def look() -> None:
+        try:
+            found.set_result(select(arguments, FileSystem(), os.environ))
+        except CkptdeckError as error:
+            found.set_exception(error)
+
+    threading.Thread(target=look, daemon=True).start()
+    try:
+        return found.result(_LOOK_FOR)
+    except TimeoutError:
+        return select(arguments, FileSystem(), os.environ, look=False)
 
 
 def _require_terminal(terminal: Terminal, *, instead: str) -> None:

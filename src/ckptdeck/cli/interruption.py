@@ -21,13 +21,18 @@ class Interruption:
 
     def __init__(self) -> None:
         self.token = CancelToken()
+        self.over = threading.Event()
+        """Set once the command has ended."""
         self._working = False
 
     @contextlib.contextmanager
     def installed(self) -> Iterator[None]:
         """Handles the signals inside the block; the former handlers are put back afterwards."""
         if threading.current_thread() is not threading.main_thread():
-            yield  # only the main thread may set handlers; whoever runs us elsewhere handles signals there
+            try:
+                yield  # only the main thread may set handlers; whoever runs us elsewhere handles signals there
+            finally:
+                self.over.set()
             return
         # An ignored signal (nohup) stays ignored.
         wanted = [number for number in _SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
@@ -35,6 +40,7 @@ class Interruption:
         try:
             yield
         finally:
+            self.over.set()
             for number, handler in former.items():
                 signal.signal(number, handler)
 

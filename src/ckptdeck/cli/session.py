@@ -8,7 +8,8 @@ import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ckptdeck.cli.arguments import Selection, select
+from ckptdeck.cli.arguments import Selection, is_directory_word, select
+from ckptdeck.cli.hang_notice import notice_hangs
 from ckptdeck.cli.interruption import Interruption
 from ckptdeck.cli.progress_bar import ProgressBar
 from ckptdeck.cli.terminal import Terminal
@@ -27,6 +28,10 @@ from ckptdeck.monitor.priority import lowered_priority
 
 if TYPE_CHECKING:
     from ckptdeck.core.survey import Survey
+
+_HANGS = (
+    "{} does not answer; waiting for it. Its mount or its disk hangs: `ckptdeck` on the other side alone still works"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +103,10 @@ def open_session(
 ) -> Session:
     """Finds the sets a command is about and the policy in force. What is wrong with a side is its condition."""
     host = this_host() if host is None else host
+    given = [
+        word for word in (*arguments.words, arguments.primary, arguments.mirror) if word and is_directory_word(word)
+    ]
+    notice_hangs(given, lambda directory: terminal.warn(_HANGS.format(visible(directory))), interruption.over)
     selection = select(arguments, host.fs, os.environ)
     pair = find_pair(host.fs, selection.primary, selection.mirror)
     return Session(terminal, interruption, host, selection, pair, read_policy(host.fs, _control(pair.primary)))

@@ -38,13 +38,16 @@ def believe(known: Known, checked: CheckpointSet | None, now: float) -> Inventor
     if known.look is None:
         if not (known.silent or known.overdue):
             return None
-        why = "The file system does not answer" if known.silent else "It is still being looked at for the first time"
+        silent = f"The {known.role}'s file system does not answer"
+        why = silent if known.silent else "It is still being looked at for the first time"
         return _nothing_known(known, f"{why}; the other side is shown without it", now)
     inventory = known.look.inventory
     if checked is not None and checked.condition is not known.look.found.condition:
         inventory = replace(inventory, condition=checked.condition, why=checked.why)
     if known.silent:
-        return _marked_down(inventory, "The file system does not answer; what is shown is what it last said")
+        return _marked_down(
+            inventory, f"The {known.role}'s file system does not answer; what is shown is what it last said"
+        )
     if known.error:
         return _marked_down(inventory, known.error)
     return inventory
