@@ -11,12 +11,12 @@ from ckptdeck.core.survey import Survey
 from ckptdeck.monitor.snapshot import Snapshot
 from ckptdeck.monitor.view_state import ViewState
 from ckptdeck.tui.view_model.activity import activity_detail, activity_lead, filter_log
-from ckptdeck.tui.view_model.choice import Share, actions_for, choice_line, shares_of
+from ckptdeck.tui.view_model.choice import Share, actions_for, choice_line, choice_of, shares_of
 from ckptdeck.tui.view_model.dossier import dossier_lines, member_lines
 from ckptdeck.tui.view_model.line import Line, brief, text_of, width_of
-from ckptdeck.tui.view_model.rows import Entry, Order, changed_since, entries_of
+from ckptdeck.tui.view_model.rows import Entry, Order, entries_of
 from ckptdeck.tui.view_model.view import Lock, View, look
-from ckptdeck.tui.view_model.viewing import Pause, viewing_lines
+from ckptdeck.tui.view_model.viewing import Pause, changed_since, viewing_lines
 from ckptdeck.tui.widgets.pair_table import PairTable
 from tests.tui import aftermath, scenes
 from tests.tui.console import Console, open_console
@@ -69,10 +69,12 @@ def test_the_shares_of_several_rows_add_up_and_are_told_as_far_as_they_fit() -> 
     assert shares["verify"] == Share(3, 3 * scenes.WHOLE)
     assert shares["repair"] == shares["quarantine"] == Share(1, scenes.WHOLE)
     assert shares["adopt"] == Share()
-    whole = text_of(choice_line(chosen, 120))
+    choice = choice_of(chosen)
+    assert choice is not None
+    whole = text_of(choice_line(choice, 120))
     assert whole.startswith(" ● 3 chosen 7.41G   m Mirror 1 2.47G  r Repair 1 2.47G  V Verify 3 7.41G")
     for width in range(20, 120):
-        assert width_of(choice_line(chosen, width)) <= max(width, 20)
+        assert width_of(choice_line(choice, width)) <= max(width, 20)
 
 
 async def test_rows_are_chosen_with_shift_and_the_arrows() -> None:
@@ -88,12 +90,13 @@ async def test_rows_are_chosen_with_shift_and_the_arrows() -> None:
 
 
 def test_changes_are_counted_by_row() -> None:
-    before = entries_of(scenes.survey())
-    assert changed_since(before, before) == 0
+    before = scenes.survey()
+    assert changed_since(before, scenes.survey()) == 0
+    assert changed_since(None, before) == len(before.steps) + 1, "and one that is only a part"
     rows = list(scenes.survey().steps)
     newer = scenes.step_row(scenes.verified(2600, 1, 1), None, Verdict.MIRROR_ME, "")
     mended = replace(rows[1], mirror=scenes.verified(2450, 60, 60), verdict=Verdict.SAFE)
-    after = entries_of(scenes.survey([newer, rows[0], mended, *rows[3:]]))
+    after = scenes.survey([newer, rows[0], mended, *rows[3:]])
     assert changed_since(before, after) == 3, "one came, one went, one is safe now"
 
 
@@ -112,9 +115,9 @@ async def test_a_pause_holds_the_rows_while_everything_else_goes_on() -> None:
 
 
 def test_a_line_for_each_way_of_looking_and_none_as_usual() -> None:
-    assert viewing_lines((), None, Order.WORST, 80, problems_only=False) == ()
+    assert viewing_lines(None, None, Order.WORST, 80, problems_only=False) == ()
     pause = Pause(view_of(scenes.snapshot()), None, 2)
-    told = shown(viewing_lines((), pause, Order.LARGEST, 80, problems_only=True))
+    told = shown(viewing_lines(None, pause, Order.LARGEST, 80, problems_only=True))
     assert "2 rows changed since" in told
     assert "largest first, problems only" in told
 

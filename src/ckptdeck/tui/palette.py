@@ -45,4 +45,5 @@ def _title(action: Action) -> Text:
 
 
 def _help(action: Action, lock: Lock) -> str:
-    return f"{action.help} (locked: U unlocks)" if refused(action, lock) else action.help
+    told = f"{action.help} (locked: U unlocks)" if refused(action, lock) else action.help
+    return f"{told}  ckptdeck {action.command}" if action.command else told

@@ -13,7 +13,7 @@ from ckptdeck.tui.bindings import bindings_for
 from ckptdeck.tui.messages import PlanWanted, Say, ViewChanged
 from ckptdeck.tui.screens.acting import ActingScreen
 from ckptdeck.tui.screens.detail import DetailScreen
-from ckptdeck.tui.view_model.choice import actions_for
+from ckptdeck.tui.view_model.choice import Choice, actions_for, choice_of
 from ckptdeck.tui.view_model.details import detail_lines, pane_lines
 from ckptdeck.tui.view_model.fates import Fates
 from ckptdeck.tui.view_model.heading import notice_lines, resume_line
@@ -45,6 +45,9 @@ class Overview(ActingScreen):
         self._filter = FilterLine(filters)
         self._fates = Fates(self._paint_detail)
         self._pause: Pause | None = None
+        self._choice: Choice | None = None
+        self._chosen_of: tuple[object, object] = (None, None)
+        """Of very many rows the chosen ones are not counted at every look."""
 
     def compose(self) -> ComposeResult:
         yield LineView(id="header")
@@ -92,9 +95,13 @@ class Overview(ActingScreen):
 
     def _paint_viewing(self) -> None:
         table, pause = self._table, self._pause
-        chosen = table.targets if table.chosen else ()
+        survey = None if self._view is None else self._view.survey
+        if self._chosen_of != (survey, table.chosen):
+            self._chosen_of = survey, table.chosen
+            self._choice = choice_of(table.targets if table.chosen else ())
+        choice = self._choice
         self._line("viewing").show(
-            lambda width: viewing_lines(chosen, pause, table.order, width, problems_only=table.problems_only)
+            lambda width: viewing_lines(choice, pause, table.order, width, problems_only=table.problems_only)
         )
 
     @property

@@ -76,17 +76,30 @@ def _hashable(entry: Entry, role: Role) -> bool:
     return copy is not None and copy.sighting.record is not None and copy.sighting.identity is not None
 
 
-def choice_line(chosen: Sequence[Entry], width: int) -> Line:
-    """`● 3 chosen 7.41G   m 2 4.94G  r 1 2.47G  V 3 7.41G`; the shares that do not fit are left out."""
-    total = measures.size(sum(entry.size for entry in chosen))
-    pieces = [*line(Piece(f" {CHOSEN} ", Ink.ACCENT), Piece(f"{len(chosen):,} chosen", Ink.STRONG), f" {total}  ")]
-    for action, share in shares_of(chosen).items():
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The chosen rows, counted once: there may be very many."""
+
+    rows: int
+    size: int
+    shares: Mapping[str, Share]
+
+
+def choice_of(chosen: Sequence[Entry]) -> Choice | None:
+    """None for none."""
+    if not chosen:
+        return None
+    return Choice(len(chosen), sum(entry.size for entry in chosen), shares_of(chosen))
+
+
+def choice_line(choice: Choice, width: int) -> Line:
+    """`● 3 chosen 7.41G   m Mirror 1 2.47G  V Verify 3 7.41G`; the shares that do not fit are left out."""
+    head = line(Piece(f" {CHOSEN} ", Ink.ACCENT), Piece(f"{choice.rows:,} chosen", Ink.STRONG))
+    pieces = [*head, Piece(f" {measures.size(choice.size)}  ")]
+    for action, share in choice.shares.items():
         known = BY_ID[action]
-        told = line(
-            Piece(f" {known.shown} ", Ink.KEY),
-            f"{known.label} {share.rows:,}",
-            Piece(f" {measures.size(share.size)} ", Ink.MUTED),
-        )
+        told = line(Piece(f" {known.shown} ", Ink.KEY), f"{known.label} {share.rows:,}")
+        told = (*told, Piece(f" {measures.size(share.size)} ", Ink.MUTED))
         if share.rows and width_of(pieces) + width_of(told) <= width:
             pieces += told
     return tuple(pieces)

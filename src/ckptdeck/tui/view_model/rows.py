@@ -159,13 +159,6 @@ def _foreign_entries(survey: Survey) -> list[Entry]:
     return [Entry(name, visible(name), None, None, foreign=tuple(roles)) for name, roles in sorted(where.items())]
 
 
-def changed_since(before: Iterable[Entry], now: Iterable[Entry]) -> int:
-    """How many rows came, went, or say something else in their states."""
-    known = {entry.key: entry.words for entry in before}
-    told = {entry.key: entry.words for entry in now}
-    return len(known.keys() ^ told.keys()) + sum(known[key] != told[key] for key in known.keys() & told.keys())
-
-
 def sort_entries(entries: Iterable[Entry], order: Order) -> tuple[Entry, ...]:
     """The rows in the wanted order; equal ones newest first."""
     if order is Order.NEWEST:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ckptdeck.core.amounts import counted
 from ckptdeck.core.survey import Survey
 from ckptdeck.tui.view_model import measures
-from ckptdeck.tui.view_model.choice import choice_line
+from ckptdeck.tui.view_model.choice import Choice, choice_line
 from ckptdeck.tui.view_model.line import Ink, Line, Piece, fit, line
-from ckptdeck.tui.view_model.rows import Entry, Order, changed_since, entries_of
-from ckptdeck.tui.view_model.view import View
+from ckptdeck.tui.view_model.rows import Order
+from ckptdeck.tui.view_model.view import View, flights
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,13 +26,31 @@ class Pause:
         """The same pause after another look; rows are only compared when the survey is another one."""
         if view.survey is self.newest:
             return self
-        before = () if self.held.survey is None else entries_of(self.held.survey)
-        now = () if view.survey is None else entries_of(view.survey)
-        return Pause(self.held, view.survey, changed_since(before, now))
+        return Pause(self.held, view.survey, changed_since(self.held.survey, view.survey))
+
+
+def changed_since(before: Survey | None, now: Survey | None) -> int:
+    """How many rows came, went, or say something else in their states."""
+    known, told = _states(before), _states(now)
+    return len(known.keys() ^ told.keys()) + sum(known[key] != told[key] for key in known.keys() & told.keys())
+
+
+def _states(survey: Survey | None) -> dict[str, tuple[object, ...]]:
+    """By row: verdict, the states on both sides, and those of its parts. Made for very many rows."""
+    if survey is None:
+        return {}
+    states: dict[str, tuple[object, ...]] = {
+        step.name: (step.verdict, step.primary and step.primary.state, step.mirror and step.mirror.state)
+        for step in survey.steps
+    }
+    for role, flight in flights(survey):
+        key = flight.target or flight.name
+        states[key] = (*states.get(key, ()), role, flight.state)
+    return states
 
 
 def viewing_lines(
-    chosen: Sequence[Entry], pause: Pause | None, order: Order, width: int, *, problems_only: bool
+    choice: Choice | None, pause: Pause | None, order: Order, width: int, *, problems_only: bool
 ) -> tuple[Line, ...]:
     """One line for each; none as long as all rows are shown as they come."""
     lines = []
@@ -42,8 +59,8 @@ def viewing_lines(
         changes = f"{counted(pause.changes, 'row')} changed" if pause.changes else "nothing changed"
         way_out = line(f"  {changes} since {since}  ", Piece("space", Ink.KEY, "screen.pause_view"), " goes on")
         lines.append(line(Piece(" PAUSED", Ink.WARN), *way_out))
-    if chosen:
-        lines.append(choice_line(chosen, width))
+    if choice is not None:
+        lines.append(choice_line(choice, width))
     ways = [f"{order} first"] if order is Order.LARGEST else []
     ways += ["problems only"] if problems_only else []
     if ways:
