@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import datetime
 import json
+import signal
 import sys
 import tempfile
 from collections.abc import Iterable, Sequence
@@ -64,4 +65,6 @@ def _parser(subjects: Iterable[Subject]) -> argparse.ArgumentParser:
 
 
 if __name__ == "__main__":
+    # Ended from outside it still unmounts what it mounted.
+    signal.signal(signal.SIGTERM, lambda number, _frame: sys.exit(128 + number))
     sys.exit(main())
