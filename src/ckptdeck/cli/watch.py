@@ -11,7 +11,6 @@ on with it. --json prints one object per line.
 from __future__ import annotations
 
 import argparse
-import gc
 import os
 from collections.abc import Callable
 from dataclasses import replace
@@ -28,10 +27,6 @@ from ckptdeck.core.record_format import iso
 from ckptdeck.core.safe_text import json_name
 from ckptdeck.core.states import Condition
 from ckptdeck.monitor.watch_event import Event
-
-_USUAL = (700, 10, 10)
-"""When garbage is looked for: what main sets for commands that end lets one that runs for weeks grow by hundreds of
-megabytes."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -54,7 +49,6 @@ def run(arguments: argparse.Namespace, terminal: Terminal, interruption: Interru
     from ckptdeck.monitor.watch import Watch
     from ckptdeck.monitor.watch_work import Duties
 
-    gc.set_threshold(*_USUAL)
     host, pair = session.host, session.pair
     core = replace(core_calls(), read_policy=_policy_reader(terminal))
     engine = LiveEngine(host, pair.primary.root, None if pair.mirror is None else pair.mirror.root, core=core)
