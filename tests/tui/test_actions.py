@@ -109,4 +109,5 @@ def test_help_names_every_action_of_the_screen() -> None:
     text = "\n".join(text_of(line) for line in help_lines(Place.OVERVIEW, Lock.UNLOCKED, 200))
     for action in offered(Place.OVERVIEW, Lock.UNLOCKED):
         assert action.help in text
+    assert "`" not in text
     assert text.index("Overview") < text.index("In every list") < text.index("Everywhere") < text.index("States")

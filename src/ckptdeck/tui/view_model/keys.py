@@ -74,7 +74,7 @@ def help_lines(place: Place, lock: Lock, width: int) -> tuple[Line, ...]:
     marks = [mark for mark in (*STATES.values(), *FLIGHTS.values()) if mark.meaning]
     for mark in marks:
         head = line(Piece(f"  {mark.glyph} {pad(mark.word, 14)}", mark.ink))
-        lines += _hanging(head, mark.meaning, width)
+        lines += _hanging(head, line(mark.meaning), width)
     lines += [BLANK, *wrap(line(Piece(_MOUSE, Ink.MUTED)), width)]
     return tuple(lines)
 
@@ -89,12 +89,12 @@ def _keys(actions: Iterable[Action], lock: Lock, width: int) -> list[Line]:
     for action in actions:
         off = bool(refused(action, lock))
         head = line(Piece(f"  {pad(action.shown, 9)}", Ink.OFF if off else Ink.KEY))
-        twin = f"  `ckptdeck {action.command}`" if action.command else ""
-        lines += _hanging(head, action.help + (" (locked)" if off else "") + twin, width)
+        twin = Piece(f"  ckptdeck {action.command}" if action.command else "", Ink.MUTED)
+        lines += _hanging(head, line(action.help + (" (locked)" if off else ""), twin), width)
     return lines
 
 
-def _hanging(head: Line, text: str, width: int) -> list[Line]:
+def _hanging(head: Line, text: Line, width: int) -> list[Line]:
     column = width_of(head)
-    first, *rest = wrap(line(text), max(10, width - column))
+    first, *rest = wrap(text, max(10, width - column))
     return [(*head, *first), *((Piece(" " * column), *part) for part in rest)]
