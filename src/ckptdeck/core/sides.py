@@ -13,6 +13,8 @@ from ckptdeck.core.sighting import Checkpoint, Inventory, Warning
 from ckptdeck.core.states import NOT_THERE, Evidence, Role, State, Verdict
 from ckptdeck.core.values import dataclass
 
+_NOT_PRESENT = NOT_THERE | {State.FOREIGN}
+
 
 @dataclass(frozen=True, slots=True)
 class Step:
@@ -55,6 +57,8 @@ class Side:
     inventory: Inventory
     checkpoints: tuple[Checkpoint, ...]
     _by_name: Mapping[str, Checkpoint] = field(init=False, repr=False, compare=False)
+    _sums: _Sums | None = field(init=False, default=None, repr=False, compare=False)
+    """Added up when first asked for: a console asks every second."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_by_name", {checkpoint.name: checkpoint for checkpoint in self.checkpoints})
@@ -66,10 +70,40 @@ class Side:
     @property
     def present(self) -> tuple[Checkpoint, ...]:
         """The checkpoints that are there, whatever their state: no foreign names, nothing only remembered."""
-        return tuple(c for c in self.checkpoints if c.state not in NOT_THERE | {State.FOREIGN})
+        return self._added_up.present
+
+    @property
+    def held(self) -> int:
+        """Bytes of what is present."""
+        return self._added_up.held
+
+    @property
+    def last_save(self) -> float | None:
+        """When the newest step was written, in seconds since 1970; None without one."""
+        return self._added_up.last_save
+
+    @property
+    def _added_up(self) -> _Sums:
+        if self._sums is None:
+            object.__setattr__(self, "_sums", _add_up(self.checkpoints))
+        assert self._sums is not None
+        return self._sums
 
     def find(self, name: str) -> Checkpoint | None:
         return self._by_name.get(name)
+
+
+@dataclass(frozen=True, slots=True)
+class _Sums:
+    present: tuple[Checkpoint, ...]
+    held: int
+    last_save: float | None
+
+
+def _add_up(checkpoints: tuple[Checkpoint, ...]) -> _Sums:
+    there = tuple(c for c in checkpoints if c.state not in _NOT_PRESENT)
+    saved = [c.sighting.identity.mtime_ns for c in checkpoints if c.step is not None and c.sighting.identity]
+    return _Sums(there, sum(c.size for c in there), max(saved) / 1e9 if saved else None)
 
 
 @dataclass(frozen=True, slots=True)

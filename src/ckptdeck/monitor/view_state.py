@@ -9,7 +9,6 @@ from dataclasses import asdict
 
 from ckptdeck.core.values import dataclass
 
-
 FILTERS_KEPT = 20
 
 

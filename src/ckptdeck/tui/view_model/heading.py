@@ -5,7 +5,7 @@ from __future__ import annotations
 from ckptdeck.core.amounts import counted
 from ckptdeck.core.safe_text import visible
 from ckptdeck.core.states import CANDIDATES, Condition, FlightState, Role, State, Verdict
-from ckptdeck.core.survey import ResumePoint, Side, Survey
+from ckptdeck.core.survey import ResumePoint, Survey
 from ckptdeck.monitor.snapshot import Job
 from ckptdeck.tui.view_model import measures
 from ckptdeck.tui.view_model.cells import seconds_left
@@ -112,7 +112,7 @@ def _next_save(view: View) -> Line:
     if any(f.state is FlightState.LIVE and not f.ours for f in survey.primary.inventory.in_flight):
         return line(Piece("saving now", Ink.BUSY))
     interval = survey.space[Role.PRIMARY].interval if Role.PRIMARY in survey.space else None
-    saved = _last_save(survey.primary)
+    saved = survey.primary.last_save
     if not interval or saved is None:
         return BLANK
     left = saved + interval - view.now
@@ -121,15 +121,6 @@ def _next_save(view: View) -> Line:
     usual = f"usual {measures.span(interval)}"
     ink = Ink.WARN if -left > interval else Ink.MUTED
     return line(Piece(f"no save for {measures.span(view.now - saved)} ({usual})", ink))
-
-
-def _last_save(side: Side) -> float | None:
-    times = [
-        checkpoint.sighting.identity.mtime_ns / 1e9
-        for checkpoint in side.checkpoints
-        if checkpoint.step is not None and checkpoint.sighting.identity is not None
-    ]
-    return max(times, default=None)
 
 
 def notice_lines(view: View, width: int, *, all_trouble: bool, limit: int) -> tuple[Line, ...]:

@@ -70,7 +70,6 @@ def _side_line(side: Side, readable: dict[Role, _Figures], view: View, width: in
 
 
 def _figures(side: Side, volume: Volume, survey: Survey, now: float) -> _Figures:
-    there = side.present
     space = survey.space.get(side.role)
     full = fits = Piece("")
     if space is not None and space.full_at is not None:
@@ -83,8 +82,8 @@ def _figures(side: Side, volume: Volume, survey: Survey, now: float) -> _Figures
     return _Figures(
         role=str(side.role),
         fs=volume.fs_type,
-        count=f"{len(there):,}",
-        held=measures.size(sum(checkpoint.size for checkpoint in there)),
+        count=f"{len(side.present):,}",
+        held=measures.size(side.held),
         used=1 - volume.free / volume.total if volume.total else 0.0,
         free=f"free {'~' if volume.optimistic else ''}{measures.size(volume.free)}",
         full=full,
