@@ -13,14 +13,22 @@ from tests.tui.scenes import DAY, HOUR, MINUTE, NOW, WHOLE, name_of
 
 _PAIR = "/data/ckpt /mnt/d/ckpt"
 _SAID = (
-    (9.0, "this console", "mirror step_2450.pt", "mirror", "step_2450.pt", "started"),
-    (3 * MINUTE, "this console", "step_2500.pt on mirror: verified, device evidence", "verify", "step_2500.pt", "done"),
-    (4 * MINUTE, "trainer@node07 pid 48213", "published step_2500.pt", "publish", "step_2500.pt", "done"),
-    (26 * MINUTE, "watch@node07 pid 812", "step_2400.pt on mirror: copied, proven", "mirror", "step_2400.pt", "done"),
-    (HOUR, "ops@node07 pid 9120", "step_1850.pt set aside on mirror: truncated", "quarantine", "step_1850.pt", "done"),
-    (5 * HOUR, "watch@node07 pid 812", "step_0250.pt on primary: deleted", "prune", "", "done"),
-    (DAY, "ops@node07 pid 7001", "step_0200.pt on mirror: cancelled at a safe point", "prune", "", "cancelled"),
-    (2 * DAY, "watch@node07 pid 811", "mirror step_1850.pt: I/O error at 1.82 GB", "mirror", "step_1850.pt", "failed"),
+    (9.0, "this console", "mirror step_2450.pt",
+     f"ckptdeck mirror {_PAIR} step_2450.pt", "started"),
+    (3 * MINUTE, "this console", "step_2500.pt on mirror: verified, device evidence",
+     f"ckptdeck verify {_PAIR} step_2500.pt", "done"),
+    (4 * MINUTE, "trainer@node07 pid 48377", "publish step_2500.pt",
+     "ckptdeck publish /scratch/out.pt /data/ckpt --as step_2500.pt", "done"),
+    (26 * MINUTE, "watch@node07 pid 812", "step_2400.pt on mirror: copied, proven",
+     f"ckptdeck mirror {_PAIR} step_2400.pt", "done"),
+    (HOUR, "ops@node07 pid 9120", "step_1850.pt set aside on mirror: truncated",
+     f"ckptdeck quarantine {_PAIR} step_1850.pt", "done"),
+    (5 * HOUR, "watch@node07 pid 812", "step_0250.pt on primary: deleted",
+     f"ckptdeck prune {_PAIR}", "done"),
+    (DAY, "ops@node07 pid 7001", "step_0200.pt on mirror: cancelled at a safe point",
+     f"ckptdeck prune {_PAIR}", "cancelled"),
+    (2 * DAY, "watch@node07 pid 811", "mirror step_1850.pt: I/O error at 1.82 GB",
+     f"ckptdeck mirror {_PAIR} step_1850.pt", "failed"),
 )  # fmt: skip
 _CUT = StructureFinding(
     Structure.CUT, "torch-zip", "The central directory of the zip is missing; the file ends inside data/17.",
@@ -29,10 +37,7 @@ _CUT = StructureFinding(
 
 
 def log() -> tuple[LogEntry, ...]:
-    return tuple(
-        LogEntry(NOW - ago, who, text, f"ckptdeck {command} {_PAIR} {name}".rstrip(), outcome)
-        for ago, who, text, command, name, outcome in _SAID
-    )
+    return tuple(LogEntry(NOW - ago, who, text, command, outcome) for ago, who, text, command, outcome in _SAID)
 
 
 def survey() -> Survey:

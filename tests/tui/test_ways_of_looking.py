@@ -159,6 +159,13 @@ async def test_activity_shows_results_filters_and_copies_the_line() -> None:
         assert console.app.clipboard == "ckptdeck verify /data/ckpt /mnt/d/ckpt step_2500.pt"
         await console.press("q")
         assert console.at == "Overview"
+    unknown = replace(scenes.LOG[0], command="")
+    async with open_console(scenes.snapshot(log=(unknown,))) as console:
+        await console.press("a")
+        assert console.text.count("No command of a shell did this.") == 1
+        await console.press("c")
+        assert console.app.clipboard == ""
+        assert "No command of a shell did this." in console.said
     async with open_console(scenes.first_look()) as console:
         await console.press("a", "c", "z")
         assert "Nothing was done here yet." in console.text

@@ -18,7 +18,8 @@ OURS = "this console"
 
 class ActivityLog:
     """Entries newest first, at most LIMIT. The file is the truth once it was read again: it also holds what command
-    lines and trainers did. Where nothing can be written, what we did is kept in memory."""
+    lines did. What a trainer saves through the library leaves a record, and no entry. Where nothing can be written,
+    what we did is kept in memory."""
 
     def __init__(self, host: Host) -> None:
         self._host = host

@@ -73,6 +73,7 @@ class LogEntry:
     who: str
     text: str
     command: str
+    """The line for a shell that did it or does the same; "" for what has none."""
     outcome: str
 
 

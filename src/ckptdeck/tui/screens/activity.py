@@ -9,9 +9,10 @@ from textual.app import ComposeResult
 from ckptdeck.monitor.snapshot import LogEntry
 from ckptdeck.tui.actions import Place
 from ckptdeck.tui.bindings import bindings_for
-from ckptdeck.tui.messages import CopyWanted
+from ckptdeck.tui.messages import CopyWanted, Say
 from ckptdeck.tui.screens.listing import ItemList, ListScreen
 from ckptdeck.tui.view_model.activity import (
+    NO_COMMAND,
     activity_detail,
     activity_head,
     activity_lead,
@@ -82,7 +83,7 @@ class ActivityScreen(ListScreen[LogEntry]):
     def action_copy_command(self) -> None:
         entry = self._rows.under_cursor
         if entry is not None:
-            self.post_message(CopyWanted(entry.command))
+            self.post_message(CopyWanted(entry.command) if entry.command else Say(NO_COMMAND))
 
     def action_filter(self) -> None:
         self._filter.open()

@@ -21,6 +21,9 @@ _OUTCOME_INKS = {
 }  # fmt: skip
 
 
+NO_COMMAND = "No command of a shell did this."
+
+
 def key_of(entry: LogEntry) -> str:
     return f"{entry.at}/{entry.text}/{entry.outcome}"
 
@@ -62,13 +65,16 @@ def activity_line(entry: LogEntry, view: View, width: int, *, cursor: bool) -> L
 
 
 def activity_detail(entry: LogEntry | None, view: View, width: int) -> tuple[Line, ...]:
-    """The whole of it; the command line is what `c` copies."""
+    """The whole of it; the command line, where there is one, is what `c` copies."""
     if entry is None:
         return ()
     lines = [
         line(Piece(f" {entry.text}", Ink.STRONG)),
         line(" ", Piece(entry.outcome or "no result", _OUTCOME_INKS.get(entry.outcome, Ink.PLAIN)),
              Piece(f"  {measures.moment(entry.at, view.zone)} by {entry.who}", Ink.MUTED)),
-        line(" ", Piece("c", Ink.KEY, "screen.copy_command"), f"  {entry.command}"),
     ]  # fmt: skip
+    if entry.command:
+        lines.append(line(" ", Piece("c", Ink.KEY, "screen.copy_command"), f"  {entry.command}"))
+    else:
+        lines.append(line(" ", Piece(NO_COMMAND, Ink.MUTED)))
     return tuple(part for whole in lines for part in wrap(whole, width - 1, indent="    "))
