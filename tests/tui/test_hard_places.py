@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ckptdeck.core.states import Condition, Role
+from ckptdeck.core.states import Condition, Role, Verdict
 from ckptdeck.monitor.snapshot import SideActivity, Snapshot
 from tests.tui import scenes
 from tests.tui.console import open_console
@@ -26,8 +26,19 @@ def primary_gone() -> Snapshot:
 
 
 def mirror_hangs() -> Snapshot:
+    """After it was seen: what it has not, it may have by now."""
+    seen = scenes.survey()
+    assert seen.mirror is not None
+    why = "The mirror's file system does not answer; what is shown is what it last said"
+    inventory = replace(seen.mirror.inventory, condition=Condition.UNREADABLE, why=why)
+    survey = replace(
+        seen,
+        mirror=replace(seen.mirror, inventory=inventory),
+        steps=tuple(replace(row, verdict=Verdict.UNKNOWN) if row.mirror is None else row for row in seen.steps),
+        space={Role.PRIMARY: seen.space[Role.PRIMARY]},
+    )
     activity = {Role.PRIMARY: SideActivity(), Role.MIRROR: SideActivity(scanning=True, silent_since=scenes.NOW - 40)}
-    return scenes.snapshot(activity=activity)
+    return scenes.snapshot(survey=survey, activity=activity)
 
 
 PLACES: dict[str, tuple[Callable[[], Snapshot], tuple[int, int], tuple[str, ...], dict[str, Any]]] = {

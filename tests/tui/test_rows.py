@@ -4,9 +4,10 @@ import time
 from dataclasses import replace
 
 from ckptdeck.core.states import FlightState, Role, State, Verdict
+from ckptdeck.monitor.snapshot import SideActivity
 from ckptdeck.tui.view_model.cells import cell_of, columns_for, row_line
 from ckptdeck.tui.view_model.heading import resume_line
-from ckptdeck.tui.view_model.line import text_of, width_of
+from ckptdeck.tui.view_model.line import Ink, text_of, width_of
 from ckptdeck.tui.view_model.rows import Entry, Order, entries_of, filter_entries, sort_entries
 from ckptdeck.tui.view_model.view import Lock, View, look
 from ckptdeck.tui.view_model.volumes import volume_lines
@@ -131,7 +132,15 @@ def test_both_volume_lines_are_aligned_at_every_width() -> None:
 
 
 def test_a_side_that_does_not_answer_says_since_when() -> None:
-    from ckptdeck.monitor.snapshot import SideActivity
-
     view = view_of(activity={Role.MIRROR: SideActivity(silent_since=scenes.NOW - 32)})
-    assert "does not answer for 32s" in text_of(volume_lines(view, 80)[1])
+    assert "does not answer for 32s; ? marks what it said last" in text_of(volume_lines(view, 80)[1])
+
+
+def test_what_a_silent_side_said_is_marked_and_quiet_and_the_other_side_is_not() -> None:
+    heard, unheard = view_of(), view_of(activity={Role.MIRROR: SideActivity(silent_since=scenes.NOW - 32)})
+    for step, word in ((2500, "verified"), (1750, "TRUNCATED"), (1650, "verified")):
+        row = entry(scenes.name_of(step))
+        assert cell_of(row, Role.MIRROR, heard).word == word
+        cell = cell_of(row, Role.MIRROR, unheard)
+        assert (cell.word, cell.mark.ink, cell.note_ink) == (f"{word}?", Ink.MUTED, Ink.MUTED)
+        assert cell_of(row, Role.PRIMARY, unheard) == cell_of(row, Role.PRIMARY, heard)

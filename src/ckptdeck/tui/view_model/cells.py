@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ckptdeck.core.states import NOT_THERE, Role, State, Verdict
 from ckptdeck.monitor.snapshot import Job, JobState
@@ -46,6 +46,9 @@ class Cell:
     note: str = ""
     """Age, or figures; shown at the right end of the cell."""
     note_ink: Ink = Ink.MUTED
+
+
+_NOT_SEEN = Cell(Mark("?", "not seen", Ink.WARN), "not seen")
 
 
 def columns_for(width: int, entries: Sequence[Entry], *, single: bool) -> Columns:
@@ -163,6 +166,18 @@ def cell_of(entry: Entry, side: Role, view: View, *, rate: bool = True) -> Cell:
     job = view.busy.get((entry.key, side))
     if job is not None:
         return _job_cell(job)
+    cell = _seen_cell(entry, side, view, rate=rate)
+    return cell if view.silent_since(side) is None else _recalled(cell)
+
+
+def _recalled(cell: Cell) -> Cell:
+    """What a side said before it went silent: quiet, and with a mark, whatever it was."""
+    if not cell.word or cell == _NOT_SEEN:
+        return cell
+    return Cell(replace(cell.mark, ink=Ink.MUTED), f"{cell.word.rstrip('?')}?", cell.note)
+
+
+def _seen_cell(entry: Entry, side: Role, view: View, *, rate: bool) -> Cell:
     flight = entry.flight(side)
     if flight is not None:
         done = measures.percent(flight.size, flight.expected_size or 0)
@@ -184,7 +199,9 @@ def _state_cell(entry: Entry, side: Role, view: View) -> Cell:
     survey = view.survey
     looked_at = None if survey is None else survey.side(side)
     if looked_at is not None and not looked_at.inventory.condition.readable:
-        return Cell(Mark("?", "not seen", Ink.WARN), "not seen")
+        told = checkpoint is not None and checkpoint.state is not State.UNREADABLE
+        if view.silent_since(side) is None or not told:
+            return _NOT_SEEN
     if checkpoint is None:
         if entry.foreign:
             return Cell(STATES[State.FOREIGN], "")

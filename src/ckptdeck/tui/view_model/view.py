@@ -44,6 +44,11 @@ class View:
         unfinished = [job for job in self.snapshot.jobs if not job.state.over]
         return tuple(sorted(unfinished, key=lambda job: (job.state is JobState.QUEUED, job.id)))
 
+    def silent_since(self, side: Role) -> float | None:
+        """When the file system of `side` last answered; None while it does."""
+        activity = self.snapshot.activity.get(side)
+        return None if activity is None else activity.silent_since
+
 
 def look(snapshot: Snapshot, now: float, zone: tzinfo | None, lock: Lock, planning: str = "") -> View:
     """The view of a snapshot at `now`."""

@@ -55,11 +55,11 @@ def volume_lines(view: View, width: int) -> tuple[Line, ...]:
 
 
 def _side_line(side: Side, readable: dict[Role, _Figures], view: View, width: int) -> Line:
-    activity = view.snapshot.activity.get(side.role)
-    silent = activity.silent_since if activity is not None else None
+    silent = view.silent_since(side.role)
     figures = readable.get(side.role)
     if silent is not None:
-        words = f"does not answer for {measures.span(view.now - silent)}; last seen figures are kept"
+        kept = "? marks what it said last" if side.checkpoints else "nothing of it was seen yet"
+        words = f"does not answer for {measures.span(view.now - silent)}; {kept}"
         return fit(line(" ", pad(str(side.role), 8), Piece(words, Ink.BAD)), width)
     if figures is None:
         word = side.inventory.condition.words.upper()
