@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from ckptdeck.core import acts, checkpoint_set, deletion, guards, pruning, resume
+from ckptdeck.core import acts, checkpoint_set, deletion, guards, pruning, verify
 from ckptdeck.core.acts import Acts
 from ckptdeck.core.filesystem import read_file, write_all
 from ckptdeck.core.plans import keep, prune
@@ -64,7 +64,7 @@ def writes_to_whatever_is_mounted(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def trusts_the_size(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(resume, "verify_one", lambda _host, found, name, _effort: sure(found.role, name))
+    monkeypatch.setattr(verify, "verify_one", lambda _host, found, name, _effort: sure(found.role, name))
 
 
 def sure(role: Role, name: str) -> Verification:
