@@ -109,6 +109,16 @@ def test_what_a_side_lacks_is_absent_and_what_it_cannot_show_is_unreadable() -> 
     assert "not mounted" in found.reason
 
 
+def test_nothing_is_safe_while_a_side_only_says_what_it_said_last() -> None:
+    one, other = copy(V), copy(V)
+    whole = side(Role.PRIMARY, one), side(Role.MIRROR, other)
+    before = align(*whole)
+    silent = side(Role.MIRROR, other, condition=Condition.UNREADABLE, why="it does not answer")
+    meanwhile = align(whole[0], silent, before)
+    assert [(row.verdict, row.reason) for row in meanwhile] == [(Verdict.UNKNOWN, "mirror: it does not answer")]
+    assert [row.verdict for row in align(*whole, meanwhile)] == [Verdict.SAFE]
+
+
 def test_another_name_of_the_same_step_is_a_row_of_its_own() -> None:
     one = side(Role.PRIMARY, copy(V, "step_0810.pt"))
     other = side(Role.MIRROR, copy(V, "step_810.pt"))

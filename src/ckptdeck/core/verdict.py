@@ -33,7 +33,8 @@ def align(primary: Side, mirror: Side | None, before: Iterable[Step] = ()) -> tu
 
     Names are what is aligned: another name with the same step is a row of its own. Foreign names are no rows, nor are
     names that every side only remembers (a retention's work); what is being written for a name nobody has yet is one.
-    A row of `before`, the steps of an earlier survey, stands where the very same copies come again.
+    A row of `before`, the steps of an earlier survey, stands where the very same copies come again. While a side only
+    says what it said last, every row is unknown.
     """
     sides = (primary,) if mirror is None else (primary, mirror)
     names: dict[str, tuple[int | None, Kind]] = {}
@@ -45,7 +46,9 @@ def align(primary: Side, mirror: Side | None, before: Iterable[Step] = ()) -> tu
     flights = _flights(primary)
     for target, flight in flights.items():
         names.setdefault(target, (flight.step, flight.kind))
-    rows_before = {row.name: row for row in before if row.verdict is not Verdict.IN_FLIGHT}
+    doubt = next((_doubt(side) for side in sides if side.checkpoints and not side.inventory.condition.readable), None)
+    settled = () if doubt else (row for row in before if row.verdict not in (Verdict.IN_FLIGHT, Verdict.UNKNOWN))
+    rows_before = {row.name: row for row in settled}
     steps = []
     for name, (step, kind) in names.items():
         earlier = rows_before.get(name)
@@ -57,9 +60,13 @@ def align(primary: Side, mirror: Side | None, before: Iterable[Step] = ()) -> tu
         if flight_here is None and all(copy.state in _GONE_FOR_GOOD for copy in row):
             continue
         row_case = _Row(row[0], row[1] if mirror is not None else None, flight_here)
-        verdict, reason = _judge(row_case)
+        verdict, reason = (Verdict.UNKNOWN, doubt) if doubt else _judge(row_case)
         steps.append(Step(step, name, row_case.primary, row_case.mirror, verdict, reason))
     return tuple(sorted(steps, key=lambda row: order_key(row.step, row.name)))
+
+
+def _doubt(side: Side) -> str:
+    return f"{side.role}: {side.inventory.why or side.inventory.condition.words}"
 
 
 def _stands(row: Step, primary: Side, mirror: Side | None) -> bool:
