@@ -26,7 +26,7 @@ def primary_gone() -> Snapshot:
 
 
 def mirror_hangs() -> Snapshot:
-    """After it was seen: what it has not, it may have by now."""
+    """After it was seen: what it said then is shown, and nothing follows from it."""
     seen = scenes.survey()
     assert seen.mirror is not None
     why = "The mirror's file system does not answer; what is shown is what it last said"
@@ -34,7 +34,7 @@ def mirror_hangs() -> Snapshot:
     survey = replace(
         seen,
         mirror=replace(seen.mirror, inventory=inventory),
-        steps=tuple(replace(row, verdict=Verdict.UNKNOWN) if row.mirror is None else row for row in seen.steps),
+        steps=tuple(replace(row, verdict=Verdict.UNKNOWN, reason=f"mirror: {why}") for row in seen.steps),
         space={Role.PRIMARY: seen.space[Role.PRIMARY]},
     )
     activity = {Role.PRIMARY: SideActivity(), Role.MIRROR: SideActivity(scanning=True, silent_since=scenes.NOW - 40)}
