@@ -181,6 +181,9 @@ async def test_read_only_has_no_actions_at_all() -> None:
         await console.press(*"mMAreUPXZBN", "R", *"RmXe", "escape", "Q", *"bPE", "escape", "question_mark")
         assert console.engine.asked == []
         assert "Copy the chosen" not in console.text
+        for label in ("Mirror", "Adopt", "Prune", "Unlock", "Recover", "Purge all"):
+            assert f"READ-ONLY: there is no {label} here." in console.said
+        assert "Verify here" not in console.said
         await console.press("escape", "V")
         assert console.engine.asked[0][0] == "verify"
 

@@ -92,6 +92,7 @@ def test_what_changes_files_is_refused_while_locked_and_gone_when_read_only() ->
     assert left.isdisjoint(CHANGING | {"adopt", "unlock", "recover"})
     assert {"recovery", "quarantined"} <= left
     assert not any(refused(action, Lock.UNLOCKED) for action in REGISTRY)
+    assert {action.id for action in REGISTRY if refused(action, Lock.READ_ONLY)}.isdisjoint(left)
 
 
 def test_every_plan_of_the_registry_is_one_of_the_engine() -> None:

@@ -238,6 +238,8 @@ def hidden(action: Action, lock: Lock) -> bool:
 
 def refused(action: Action, lock: Lock) -> str:
     """Why the action cannot be used now, "" when it can."""
+    if hidden(action, lock):
+        return f"READ-ONLY: there is no {action.label} here. Start the console without --read-only to change files."
     if action.changes and not action.opens_lock and lock is Lock.LOCKED:
         return (
             f"LOCKED, look only: {action.label} would change files. Press U to unlock; every plan is still shown first."

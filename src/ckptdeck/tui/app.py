@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections.abc import Mapping
 from typing import ClassVar, Literal
 
 from textual import work
+from textual.actions import ActionParseResult
 from textual.app import App, SuspendNotSupported
 from textual.binding import Binding
+from textual.dom import DOMNode
 from textual.events import Event, Key, MouseEvent
 from textual.screen import Screen
 from textual.widgets import Input
@@ -250,6 +253,20 @@ class ConsoleApp(App[None]):
             self.say("NO_COLOR is set, so there is no theme to change.")
         else:
             self.theme = themes.after(self.theme)
+
+    async def run_action(
+        self,
+        action: str | ActionParseResult,
+        default_namespace: DOMNode | None = None,
+        namespaces: Mapping[str, DOMNode] | None = None,
+    ) -> bool:
+        """Says why nothing happens at the key of an action that is not there when read-only."""
+        done = await super().run_action(action, default_namespace, namespaces)
+        known = BY_ID.get(action) if isinstance(action, str) else None
+        if done or known is None or not hidden(known, self.lock):
+            return done
+        self.say(refused(known, self.lock), warning=True)
+        return True
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if action == "give_up":
