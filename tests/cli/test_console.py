@@ -46,16 +46,18 @@ def test_bare_directories_are_the_console(deck: Deck, started: list[dict[str, An
             "mouse": True,
             "start_locked": True,
             "theme": None,
+            "bell": True,
         }
     ]
 
 
 def test_options_beat_the_user_s_file(deck: Deck, started: list[dict[str, Any]], tmp_path: Path) -> None:
     file = tmp_path / "mine.toml"
-    file.write_text('[console]\ntheme = "night"\nstart_locked = false\nmouse = true\n')
+    file.write_text('[console]\ntheme = "night"\nstart_locked = false\nmouse = true\nbell = false\n')
     assert deck.run("console", deck.primary, "--read-only", "--no-mouse", "--config", file).code == 0
     (start,) = started
     assert (start["read_only"], start["mouse"], start["start_locked"], start["theme"]) == (True, False, False, "night")
+    assert start["bell"] is False
 
 
 def test_json_asks_for_a_document_the_console_has_not(deck: Deck, started: list[dict[str, Any]]) -> None:

@@ -34,8 +34,10 @@ def test_a_relative_xdg_directory_is_ignored(monkeypatch: pytest.MonkeyPatch) ->
 def test_everything_it_may_say(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", "/home/op")
     path = tmp_path / "c.toml"
-    path.write_text('primary = "~/ckpt"\n[console]\ntheme = "night"\nstart_locked = false\nmouse = false\n')
-    assert read_user_config(str(path), {}) == UserConfig(str(path), "/home/op/ckpt", "night", False, False)
+    path.write_text(
+        'primary = "~/ckpt"\n[console]\ntheme = "night"\nstart_locked = false\nmouse = false\nbell = false\n'
+    )
+    assert read_user_config(str(path), {}) == UserConfig(str(path), "/home/op/ckpt", "night", False, False, False)
 
 
 def test_a_relative_primary_lies_beside_the_file(tmp_path: Path) -> None:
@@ -52,6 +54,7 @@ def test_a_relative_primary_lies_beside_the_file(tmp_path: Path) -> None:
         ("[console]\nteme = 'x'", "unknown key console.teme"),
         ("[console]\nmouse = 'no'", "console.mouse must be true or false"),
         ("[console]\nmouse = 1", "console.mouse must be true or false"),
+        ("[console]\nbell = 'off'", "console.bell must be true or false"),
         ("console = 3", "console must be a table"),
         ("primary = 3", "primary must be a text"),
         ("primary = ''", "primary must be a text"),

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 import base64
+import re
 from dataclasses import replace
 
 import pytest
 
 from ckptdeck.core.states import Role, Verdict
+from ckptdeck.tui.view_model.alarm import notification
 from ckptdeck.tui.widgets.pair_table import PairTable
 from tests.tui import scenes
 from tests.tui.console import Console, open_console
@@ -223,13 +225,32 @@ async def test_without_a_mirror_there_is_one_column_and_a_warning() -> None:
 async def test_new_trouble_rings_once(monkeypatch: pytest.MonkeyPatch) -> None:
     async with open_console() as console:
         rung: list[bool] = []
+        notified: list[str] = []
         monkeypatch.setattr(console.app, "bell", lambda: rung.append(True))
+        monkeypatch.setattr(console.app, "write_to_terminal", notified.append)
         await console.update()
         assert rung == []
         await console.update(trouble=(*scenes.TROUBLE, "The primary is full in 12m."))
         await console.update(trouble=(*scenes.TROUBLE, "The primary is full in 11m."))
         assert len(rung) == 1
+        assert notified == ["\x1b]9;ckptdeck: The primary is full in 12m.\x07"]
         assert "full in 12m" in console.said
+    async with open_console(bell=False) as console:
+        monkeypatch.setattr(console.app, "bell", lambda: rung.append(True))
+        monkeypatch.setattr(console.app, "write_to_terminal", notified.append)
+        await console.update()
+        await console.update(trouble=(*scenes.TROUBLE, "The primary is full in 12m."))
+        assert (len(rung), len(notified)) == (1, 1)
+        assert "full in 12m" in console.said
+
+
+def test_no_name_ends_a_notification_or_acts_on_the_terminal() -> None:
+    for name in scenes.HOSTILE:
+        told = notification(f"{name} is cut")
+        assert told.startswith("\x1b]9;ckptdeck: ")
+        assert told.endswith("\x07")
+        assert not re.search("[\x00-\x1f\x7f-\x9f\ud800-\udfff]", told[2:-1])
+        assert len(told) < 250
 
 
 async def test_a_click_and_the_wheel_move_the_cursor() -> None:

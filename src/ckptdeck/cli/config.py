@@ -52,6 +52,7 @@ def _user_values(user: UserConfig) -> dict[str, object]:
         "console.theme": user.theme,
         "console.start_locked": user.start_locked,
         "console.mouse": user.mouse,
+        "console.bell": user.bell,
     }
 
 

@@ -47,6 +47,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal, _interruption: Interr
             mouse=user.mouse and not arguments.no_mouse,
             start_locked=user.start_locked,
             theme=user.theme,
+            bell=user.bell,
         )
 
     return run_in_child(open_console)

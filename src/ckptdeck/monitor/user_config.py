@@ -24,11 +24,13 @@ class UserConfig:
     """Name of a console theme; None for the console's own choice."""
     start_locked: bool = True
     mouse: bool = True
+    bell: bool = True
+    """Whether new trouble rings, and shows a notification where the terminal has one."""
 
 
 _ALLOWED: dict[str, dict[str, type]] = {
     "": {"primary": str, "console": dict},
-    "console": {"theme": str, "start_locked": bool, "mouse": bool},
+    "console": {"theme": str, "start_locked": bool, "mouse": bool, "bell": bool},
 }
 _WORDS = {str: "a text", bool: "true or false", dict: "a table"}
 
@@ -82,6 +84,7 @@ def _decode(data: bytes, path: str) -> UserConfig:
         theme=console.get("theme"),
         start_locked=console.get("start_locked", True),
         mouse=console.get("mouse", True),
+        bell=console.get("bell", True),
     )
 
 

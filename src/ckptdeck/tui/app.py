@@ -33,7 +33,7 @@ from ckptdeck.tui.screens.overview import Overview
 from ckptdeck.tui.screens.plan_review import Decision, PlanReview
 from ckptdeck.tui.screens.quit_guard import QuitGuard
 from ckptdeck.tui.settings import ConsoleSettings
-from ckptdeck.tui.view_model.alarm import TroubleWatch
+from ckptdeck.tui.view_model.alarm import TroubleWatch, notification
 from ckptdeck.tui.view_model.interruption import InterruptionWatch
 from ckptdeck.tui.view_model.line import harmless
 from ckptdeck.tui.view_model.rows import Order
@@ -113,7 +113,9 @@ class ConsoleApp(App[None]):
         self._snapshot, self._second = snapshot, second
         self._paint()
         for sentence in self._trouble.fresh(snapshot)[:1]:
-            self.bell()
+            if self._settings.bell:
+                self.bell()
+                self.write_to_terminal(notification(sentence))
             self.say(sentence, warning=True)
         self._offer_recovery()
 
@@ -132,6 +134,11 @@ class ConsoleApp(App[None]):
     def say(self, text: str, *, warning: bool = False) -> None:
         severity: Literal["warning", "information"] = "warning" if warning else "information"
         self.notify(harmless(text), severity=severity, timeout=max(5.0, len(text) / 15), markup=False)
+
+    def write_to_terminal(self, sequence: str) -> None:
+        """For what is no picture; Textual itself writes the bell like this."""
+        if self._driver is not None and not self.is_headless:
+            self._driver.write(sequence)
 
     async def on_event(self, event: Event) -> None:
         if isinstance(event, Key | MouseEvent):

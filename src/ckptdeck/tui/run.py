@@ -16,7 +16,13 @@ from ckptdeck.tui.settings import settings_for
 
 
 def run_console(
-    engine: Engine, *, read_only: bool = False, mouse: bool = True, start_locked: bool = True, theme: str | None = None
+    engine: Engine,
+    *,
+    read_only: bool = False,
+    mouse: bool = True,
+    start_locked: bool = True,
+    theme: str | None = None,
+    bell: bool = True,
 ) -> int:
     """Runs the console until it is left; its exit code: 0, or 128 and the signal that ended it."""
     path = view_state_path(os.environ)
@@ -27,7 +33,8 @@ def run_console(
         os.environ.setdefault("TEXTUAL_ANIMATIONS", "none")
     give_it_a_size()
     with lasting_output() as output:
-        app = ConsoleApp(engine, settings_for(os.environ, read_only=read_only, start_locked=start_locked), state)
+        settings = settings_for(os.environ, read_only=read_only, start_locked=start_locked, bell=bell)
+        app = ConsoleApp(engine, settings, state)
         if output is not None:
             output.taken_up = lambda: app.post_message(TakenUp())
         try:

@@ -21,6 +21,8 @@ class ConsoleSettings:
 
     read_only: bool = False
     start_locked: bool = True
+    bell: bool = True
+    """New trouble rings."""
     ascii: bool = False
     """The terminal shows nothing but ASCII."""
     no_colour: bool = False
@@ -35,12 +37,13 @@ class ConsoleSettings:
     """Whether TERM, HUP and INT end the console in order; only the main thread may ask for that."""
 
 
-def settings_for(environment: Mapping[str, str], *, read_only: bool, start_locked: bool) -> ConsoleSettings:
+def settings_for(environment: Mapping[str, str], *, read_only: bool, start_locked: bool, bell: bool) -> ConsoleSettings:
     """The settings of a real console in this environment."""
     encoding = locale.getpreferredencoding(False).lower().replace("-", "")
     return ConsoleSettings(
         read_only=read_only,
         start_locked=start_locked,
+        bell=bell,
         ascii=bool(environment.get("CKPTDECK_ASCII")) or encoding != "utf8",
         no_colour="NO_COLOR" in environment,
         poll=REMOTE_POLL if environment.get("SSH_CONNECTION") else LOCAL_POLL,

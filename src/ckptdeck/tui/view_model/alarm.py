@@ -5,6 +5,18 @@ from __future__ import annotations
 import re
 
 from ckptdeck.monitor.snapshot import Snapshot
+from ckptdeck.tui.view_model.line import brief, harmless
+
+_LONGEST = 200
+"""Cells of a notification: terminals that have them show one line or two."""
+
+
+def notification(sentence: str) -> str:
+    """What makes a terminal show `sentence` as a notification (OSC 9); one that knows none shows nothing.
+
+    It begins with a word, for some terminals take `9;` and a figure for something else (9;4 is a progress).
+    """
+    return f"\x1b]9;ckptdeck: {brief(harmless(sentence), _LONGEST)}\x07"
 
 
 class TroubleWatch:
