@@ -35,6 +35,13 @@ def test_going_back_to_nothing_is_refused() -> None:
         plan_rollback(pair([seen(800, V)], None), 700)
 
 
+@pytest.mark.parametrize("state", [None, State.TRUNCATED, State.RETIRED])
+def test_a_step_the_run_could_not_go_on_from_is_refused_and_the_one_below_named(state: State | None) -> None:
+    copies = [seen(700, V), *([] if state is None else [seen(750, state)]), seen(800, V)]
+    with pytest.raises(UsageError, match=r"no recorded step 750.*from step 700 instead"):
+        plan_rollback(pair(copies, None), 750)
+
+
 def test_a_step_saved_again_replaces_the_mirrors_of_before_the_rollback() -> None:
     survey = pair([seen(800, V), seen(810, V, digest=OTHER)], [seen(800, V), seen(810, State.RETIRED)])
     row = next(row for row in survey.steps if row.step == 810)

@@ -16,18 +16,15 @@ from ckptdeck.core.states import Role, State, Verdict
 def plan_rollback(survey: Survey, step: int) -> Plan:
     """Retires every recorded step above `step`, on both sides. Nothing is moved or deleted.
 
-    Raises UsageError when nothing whole is left to go on from at `step` or below.
+    Raises UsageError when `step` is not there to go on from.
     """
     options = {"step": str(step)}
     refused = next((r for s in survey.sides if (r := side_not_usable(survey, s.role)) is not None), None)
     if refused is not None:
         return Plan("rollback", (), refused, options=options)
-    if not any(row.step is not None and row.step <= step and _may_serve(row) for row in survey.steps):
-        raise UsageError(
-            f"Nothing at step {step} or below could be resumed from",
-            why="A rollback sets aside everything newer, and the run would have nothing left",
-            next_step="`ckptdeck status` lists the steps; choose one that is whole",
-        )
+    serving = {row.step for row in survey.steps if row.step is not None and row.step <= step and _may_serve(row)}
+    if step not in serving:
+        raise _not_there(step, max(serving, default=None))
     items = [
         item for row in survey.steps if row.step is not None and row.step > step for item in _row_items(row, survey)
     ]
@@ -35,6 +32,20 @@ def plan_rollback(survey: Survey, step: int) -> Plan:
     steps = {item.step for item in acting}
     answer = f"set {counted(len(steps), 'step')} above {step} aside" if steps else f"nothing above step {step}"
     return Plan("rollback", tuple(sorted(items, key=lambda item: not item.acts)), answer=answer, options=options)
+
+
+def _not_there(step: int, below: int | None) -> UsageError:
+    if below is None:
+        return UsageError(
+            f"Nothing at step {step} or below could be resumed from",
+            why="A rollback sets aside everything newer, and the run would have nothing left",
+            next_step="`ckptdeck status` lists the steps; choose one that is whole",
+        )
+    return UsageError(
+        f"There is no recorded step {step} to go back to",
+        why=f"The run would go on from step {below} instead",
+        next_step=f"Say {below} if that is meant; `ckptdeck status` lists the steps",
+    )
 
 
 def _may_serve(row: Step) -> bool:
