@@ -14,7 +14,7 @@ from ckptdeck.core.states import FlightState, Role, State
 from ckptdeck.core.survey import Survey
 from ckptdeck.monitor.snapshot import JobState, Snapshot
 from ckptdeck.tui.view_model.interruption import SURE_AFTER, InterruptionWatch
-from ckptdeck.tui.view_model.recovery import remedy_of
+from ckptdeck.tui.view_model.recovery import recovery_lead, remedy_of
 from ckptdeck.tui.view_model.view import Lock, View, look
 from tests.tui import aftermath, scenes
 from tests.tui.aftermath import changed
@@ -50,6 +50,15 @@ async def test_the_answer_comes_first_then_the_steps_then_what_stays() -> None:
         assert places == sorted(places)
         assert "complete, and only its name is missing" in text
         assert "no step is" in text
+
+
+def test_the_rest_of_the_answer_begins_after_what_stands_in_brackets() -> None:
+    answer = "resume from step 2500 (step_2500.pt, size-only; `ckptdeck resume` proves it first); no step is lost"
+    plan = replace(plan_recover(survey_of(aftermath.after_reboot())), answer=answer)
+    lines = recovery_lead(plan, look(aftermath.after_reboot(), scenes.NOW, None, Lock.LOCKED), 80, 8)
+    words = ["".join(piece.text for piece in one).strip() for one in lines]
+    assert "No step is lost" in words
+    assert not any("proves it first" in one for one in words)
 
 
 async def test_every_thing_has_its_key() -> None:
