@@ -162,7 +162,7 @@ def words_of(deck: Deck, command: tuple[str, ...]) -> list[str | Path]:
 
 def test_every_action_is_among_the_commands() -> None:
     """`start` is the console's alone; it is what `init`, `adopt` and `mirror` are together."""
-    assert {command[0] for command in COMMANDS} - {"pin"} == PLANNERS.keys() - {"start"}
+    assert {command[0] for command in COMMANDS} - {"pin"} == PLANNERS.keys() - {"start", "mend"}
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)

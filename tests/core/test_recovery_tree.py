@@ -16,7 +16,7 @@ from ckptdeck.core.plans.recover import plan_recover
 from ckptdeck.core.publish import Intent
 from ckptdeck.core.publish_tree import publish_tree
 from ckptdeck.core.sighting import Record, RecordMember
-from ckptdeck.core.staging import staging_path
+from ckptdeck.core.staging import staging_place
 from ckptdeck.core.states import FlightState, Kind, MemberKind, Origin, Role, State
 from ckptdeck.core.unit import record_of_link, unit_digest
 from tests.core.pairs import QUIET, left_in, put, put_names, recover, states, survey
@@ -77,7 +77,7 @@ def announced(
 
 
 def staged(bench: Workbench, files: Files, name: str = NAME, side: Role = Role.PRIMARY) -> Path:
-    return fill(Path(staging_path(bench.on(side), name)), files, at=QUIET)
+    return fill(Path(staging_place(bench.on(side), name), name), files, at=QUIET)
 
 
 @pytest.fixture

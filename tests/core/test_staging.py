@@ -15,7 +15,7 @@ from ckptdeck.core.errors import InUse, Refused
 from ckptdeck.core.filesystem import FileSystem
 from ckptdeck.core.sighting import Volume
 from ckptdeck.core.staged_tree import StagedTree
-from ckptdeck.core.staging import claim_tree, open_tree, staging_path, staging_place
+from ckptdeck.core.staging import claim_tree, open_tree, staging_place
 from ckptdeck.core.states import Kind, Role
 from ckptdeck.core.volume import volume_of
 from tests.core.units import contents, fill
@@ -45,7 +45,7 @@ def claimed(bench: Workbench, volume: Volume | None = None) -> StagedTree | None
 
 
 def place(bench: Workbench, name: str = NAME) -> Path:
-    return Path(staging_path(bench.on(Role.PRIMARY), name))
+    return Path(staging_place(bench.on(Role.PRIMARY), name), name)
 
 
 # --- where

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from ckptdeck.core.staging import staging_path
+from ckptdeck.core.staging import staging_place
 from ckptdeck.core.states import Role
 from ckptdeck.tui.view_model.cells import columns_for, row_line
 from ckptdeck.tui.view_model.details import pane_lines
@@ -98,7 +98,10 @@ def test_hostile_names_inside_move_no_cursor_and_fill_no_row_over(bench: Workben
 
 
 def test_a_tree_that_is_being_staged_is_in_flight_until_it_has_its_name(bench: Workbench) -> None:
-    place = fill(Path(staging_path(bench.on(Role.PRIMARY), "step_600")), {"a.dat": b"1" * 700, "sub/b.dat": b"2" * 50})
+    place = fill(
+        Path(staging_place(bench.on(Role.PRIMARY), "step_600"), "step_600"),
+        {"a.dat": b"1" * 700, "sub/b.dat": b"2" * 50},
+    )
     owner = os.open(place.parent, os.O_RDONLY)
     fcntl.flock(owner, fcntl.LOCK_EX)
     try:

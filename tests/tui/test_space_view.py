@@ -182,7 +182,7 @@ def test_a_prune_is_planned_once_per_survey_and_retention(monkeypatch: pytest.Mo
     monkeypatch.setattr(foresight_module, "freed_by_prune", counted)
     ahead, view = Foresight(), view_of(disks.filling())
     first = ahead.of(view, WhatIf())
-    assert ahead.of(view, WhatIf()) is first
+    assert ahead.of(view, WhatIf()) == first
     ahead.of(view, WhatIf(interval=60.0))
     ahead.of(view, WhatIf(keep_last=3))
     ahead.of(view, WhatIf(keep_last=3, size=5))

@@ -73,6 +73,10 @@ class Kept:
     name: str
     """Of the checkpoint."""
 
+    def stands(self, status: os.stat_result | None) -> bool:
+        """The file of this stat says what it said."""
+        return self.settled and status is not None and self.stamp == stamp_of(status)
+
 
 @dataclass(frozen=True, slots=True)
 class ManifestContents:
@@ -148,19 +152,12 @@ class Manifest:
             kept[directory] = here = {}
             for entry in entries:
                 before = known.get(entry.name)
-                if (
-                    before is not None
-                    and before.settled
-                    and entry.stat is not None
-                    and before.stamp == stamp_of(entry.stat)
-                ):
+                if before is not None and before.stands(entry.stat):
                     here[entry.name] = before
-                    continue
-                now = self._load(directory, entry, now_ns)
-                if now is not None:
+                elif (now := self._load(directory, entry, now_ns)) is not None:
                     here[entry.name] = now
                     opened += 1
-        return self._contents(kept, opened)
+        return _contents(kept, opened)
 
     def _load(self, directory: str, entry: DirectoryEntry, now_ns: int) -> Kept | None:
         is_pin = directory == self.pins_directory
@@ -193,25 +190,6 @@ class Manifest:
         except ValueError as error:
             return Kept(stamp, settled, Damaged(path, str(error)), entry.name)
         return Kept(stamp, settled, value, name)
-
-    def _contents(self, kept: Mapping[str, Mapping[str, Kept]], opened: int) -> ManifestContents:
-        records: dict[str, Record] = {}
-        next_records: dict[str, Record] = {}
-        receipts: dict[str, Receipt] = {}
-        pins: dict[str, str] = {}
-        damaged: list[Damaged] = []
-        for files in kept.values():
-            for file, one in files.items():
-                value = one.value
-                if isinstance(value, Record):
-                    (next_records if file.endswith(NEXT) else records)[one.name] = value
-                elif isinstance(value, Receipt):
-                    receipts[one.name] = value
-                elif isinstance(value, str):
-                    pins[one.name] = value
-                else:
-                    damaged.append(value)
-        return ManifestContents(records, next_records, receipts, pins, tuple(damaged), kept, opened)
 
     # --- writing
 
@@ -280,3 +258,23 @@ def _require_place(file_name: str, name: str, *, is_pin: bool) -> None:
     stored = store_name(name)
     if file_name not in ((stored,) if is_pin else (stored + RECORD, stored + NEXT)):
         raise ValueError(f"it is about {name!r}, which is stored elsewhere")
+
+
+def _contents(kept: Mapping[str, Mapping[str, Kept]], opened: int) -> ManifestContents:
+    records: dict[str, Record] = {}
+    next_records: dict[str, Record] = {}
+    receipts: dict[str, Receipt] = {}
+    pins: dict[str, str] = {}
+    damaged: list[Damaged] = []
+    for files in kept.values():
+        for file, one in files.items():
+            value = one.value
+            if isinstance(value, Record):
+                (next_records if file.endswith(NEXT) else records)[one.name] = value
+            elif isinstance(value, Receipt):
+                receipts[one.name] = value
+            elif isinstance(value, str):
+                pins[one.name] = value
+            else:
+                damaged.append(value)
+    return ManifestContents(records, next_records, receipts, pins, tuple(damaged), kept, opened)

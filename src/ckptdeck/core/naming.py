@@ -191,13 +191,9 @@ _UNFINISHED_OF = (
     re.compile(r"\.(.+)\.[A-Za-z0-9]{6}", _FLAGS),
 )
 """Shapes that many programs use: in flight only when what is left is a name of ours to look after."""
-_UNFINISHED_HINT = re.compile(r"\A\.|part|tmp|temp|incomplete|crdownload|\.dirty\.", _FLAGS)
-"""One of these is in every name of an unfinished thing; most names have none and are asked no further."""
 
 
 def _read_unfinished(name: str, is_directory: bool, own: _Patterns) -> NameReading | None:
-    if not _UNFINISHED_HINT.search(name):
-        return None
     if _HASHED_PART.fullmatch(name):
         return NameReading(NameRole.IN_FLIGHT, "part", ours=True)
     if part := _PART.fullmatch(name):

@@ -34,7 +34,7 @@ from ckptdeck.core.record_format import (
     encode_record,
 )
 from ckptdeck.core.sighting import Inventory, Receipt, Record, RecordMember, Stamp
-from ckptdeck.core.small_file import write_disposable_file
+from ckptdeck.core.small_file import write_small_file
 from ckptdeck.core.states import Condition, Evidence, Kind, Origin
 
 INDEX = "index.json"
@@ -95,7 +95,7 @@ def spare_the_next(host: Host, checkpoint_set: CheckpointSet, inventory: Invento
         return
     data = encode_index(contents, Manifest(host.fs, checkpoint_set))
     with contextlib.suppress(OSError):
-        write_disposable_file(host.fs, checkpoint_set.control_path(), INDEX, data, pid=host.pid)
+        write_small_file(host.fs, checkpoint_set.control_path(), INDEX, data, pid=host.pid, durable=False)
 
 
 def encode_index(contents: ManifestContents, manifest: Manifest) -> bytes:
@@ -118,18 +118,16 @@ def encode_index(contents: ManifestContents, manifest: Manifest) -> bytes:
         _OTHERS: others,
     }
     body = json.dumps(document, separators=(",", ":")).encode()
-    head = {"schema": _SCHEMA, "checksum": xxhash.xxh3_128(body).hexdigest()}
-    return json.dumps(head).encode() + b"\n" + body + b"\n"
+    return _head(body) + b"\n" + body + b"\n"
 
 
 def decode_index(data: bytes, manifest: Manifest) -> KeptFiles:
     """Raises ValueError, or another of Python's own for a wrong shape, unless it is an index of this version."""
     head, _, body = data.partition(b"\n")
     body = body.removesuffix(b"\n")
-    document = _json(head)
-    if document != {"schema": _SCHEMA, "checksum": xxhash.xxh3_128(body).hexdigest()}:
+    if head != _head(body):
         raise ValueError("it is of another version, or damaged")
-    document = _json(body)
+    document = json.loads(body)
     files: dict[str, dict[str, Kept]] = {
         manifest.records_directory: dict(_records(document.get(_RECORDS))),
         manifest.receipts_directory: dict(_receipts(document.get(_RECEIPTS))),
@@ -139,6 +137,10 @@ def decode_index(data: bytes, manifest: Manifest) -> KeptFiles:
         name, value = _DECODERS[place](text.encode())
         files[manifest.directories[place]][file] = Kept(_stamp(*stamp), True, value, name)
     return files
+
+
+def _head(body: bytes) -> bytes:
+    return json.dumps({"schema": _SCHEMA, "checksum": xxhash.xxh3_128(body).hexdigest()}).encode()
 
 
 # --- checkpoints of one file
@@ -157,15 +159,27 @@ def _records(document: Any) -> Iterator[tuple[str, Kept]]:
     for values in columns["metrics"]:
         if not all(type(value) in (int, float) and math.isfinite(value) for value in values.values()):
             raise ValueError("a metric is not a finite number")
-    file = Kind.FILE
-    for row in zip(*columns.values(), strict=True):
-        name, inode, file_size, file_mtime, file_ctime, step, size, mtime, digest, at, origin, *rest = row
-        run_id, host, metric, retired, marked_bad, replaces = rest
+    for name, *stamp, step, size, mtime, digest, at, origin, run_id, host, metrics, retired, bad, replaces in zip(
+        *columns.values(), strict=True
+    ):
         record = Record(
-            *(name, step, file, size, mtime, digest, (RecordMember("", size, digest),), at, _ORIGINS[origin]),
-            *(run_id, host, metric, retired, marked_bad, replaces),
+            name=name,
+            step=step,
+            kind=Kind.FILE,
+            size=size,
+            mtime_ns=mtime,
+            digest=digest,
+            members=(RecordMember("", size, digest),),
+            recorded_at=at,
+            origin=_ORIGINS[origin],
+            run_id=run_id,
+            host=host,
+            metrics=metrics,
+            retired=retired,
+            marked_bad=bad,
+            replaces=replaces,
         )
-        yield name + RECORD, Kept((inode, file_size, file_mtime, file_ctime), True, record, name)
+        yield name + RECORD, Kept(tuple(stamp), True, record, name)
 
 
 def _receipt_row(receipt: Receipt, stamp: Stamp) -> tuple[Any, ...]:
@@ -178,12 +192,12 @@ def _receipt_row(receipt: Receipt, stamp: Stamp) -> tuple[Any, ...]:
 def _receipts(document: Any) -> Iterator[tuple[str, Kept]]:
     columns = unpack_columns(document, _RECEIPT_COLUMNS)
     _require_sound(columns)
-    for row in zip(*columns.values(), strict=True):
-        name, inode, file_size, file_mtime, file_ctime, good, digest, size, mtime, ctime, evidence, *rest = row
-        at, boot_id, mount, note = rest
+    for name, *stamp, good, digest, size, mtime, ctime, evidence, at, boot_id, mount, note in zip(
+        *columns.values(), strict=True
+    ):
         stamps = (Stamp("", size, mtime, ctime),)
         receipt = Receipt(name, good, digest, stamps, _EVIDENCES[evidence], at, boot_id, mount, note)
-        yield name + RECORD, Kept((inode, file_size, file_mtime, file_ctime), True, receipt, name)
+        yield name + RECORD, Kept(tuple(stamp), True, receipt, name)
 
 
 def _require_sound(columns: Mapping[str, list[Any]]) -> None:
@@ -236,13 +250,3 @@ def _stamp(inode: Any, size: Any, mtime_ns: Any, ctime_ns: Any) -> tuple[int, in
     if any(type(one) is not int for one in stamp):
         raise ValueError("a stamp is not four whole numbers")
     return stamp
-
-
-def _json(data: bytes) -> Any:
-    try:
-        document = json.loads(data)
-    except (ValueError, RecursionError) as error:
-        raise ValueError(f"it is not JSON: {error}") from None
-    if not isinstance(document, dict):
-        raise ValueError("it is not a JSON object")
-    return document

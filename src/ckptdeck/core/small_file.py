@@ -15,16 +15,18 @@ SUFFIX = ".new"
 _numbers = itertools.count()
 
 
-def write_small_file(fs: FileSystem, directory: str, name: str, data: bytes, *, pid: int) -> None:
+def write_small_file(fs: FileSystem, directory: str, name: str, data: bytes, *, pid: int, durable: bool = True) -> None:
     """Writes `directory`/`name` so that after any crash it holds the old or the new bytes, never a mixture.
 
-    Raises OSError; the old file is then untouched.
+    Without `durable` nobody waits for the disk, for what vouches for itself and can be made anew: a power cut may take
+    it, or leave rubbish under its name. Raises OSError; the old file is then untouched.
     """
     fd, temporary = _create_temporary(fs, directory, pid)
     try:
         try:
             write_all(fs, fd, memoryview(data), 0)
-            fs.fsync(fd)
+            if durable:
+                fs.fsync(fd)
         finally:
             fs.close(fd)
         _give_name(fs, temporary, os.path.join(directory, name))
@@ -32,23 +34,8 @@ def write_small_file(fs: FileSystem, directory: str, name: str, data: bytes, *, 
         with contextlib.suppress(OSError):
             fs.unlink(temporary)
         raise
-    sync_names(fs, directory)
-
-
-def write_disposable_file(fs: FileSystem, directory: str, name: str, data: bytes, *, pid: int) -> None:
-    """The same without waiting for the disk, for what vouches for itself and can be made anew: a power cut may take
-    it, or leave rubbish under its name. Raises OSError."""
-    fd, temporary = _create_temporary(fs, directory, pid)
-    try:
-        try:
-            write_all(fs, fd, memoryview(data), 0)
-        finally:
-            fs.close(fd)
-        _give_name(fs, temporary, os.path.join(directory, name))
-    except OSError:
-        with contextlib.suppress(OSError):
-            fs.unlink(temporary)
-        raise
+    if durable:
+        sync_names(fs, directory)
 
 
 def _create_temporary(fs: FileSystem, directory: str, pid: int) -> tuple[int, str]:

@@ -23,10 +23,9 @@ from ckptdeck.core.safe_text import visible
 from ckptdeck.core.sighting import Stamp, Volume, Warning
 from ckptdeck.core.states import Kind
 from ckptdeck.core.unit import OddThing, Unit, look_at, walk
-from ckptdeck.core.volume import exchange_directories, fsync_directory, rename_into_place
+from ckptdeck.core.volume import NO_LOCKS, exchange_directories, fsync_directory, rename_into_place
 
 DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
-_NO_LOCKS = frozenset({errno.EBADF, errno.ENOLCK, errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP})
 
 
 class StagedTree:
@@ -34,6 +33,7 @@ class StagedTree:
 
     def __init__(self, fs: FileSystem, place_fd: int, place: str, name: str, kind: Kind, target: CheckpointSet) -> None:
         self.place = place
+        self._name = name
         self.path = os.path.join(place, name)
         self._target = target
         self.kind = kind
@@ -49,13 +49,9 @@ class StagedTree:
         keep_from_children(self)
 
     @property
-    def _name(self) -> str:
-        return os.path.basename(self.path)
-
-    @property
     def unit(self) -> Unit:
         """What is staged, as a directory."""
-        return Unit(os.path.dirname(self.path), os.path.basename(self.path), Kind.DIRECTORY)
+        return Unit(self.place, self._name, Kind.DIRECTORY)
 
     @property
     def half_named(self) -> bool:
@@ -230,7 +226,7 @@ def lock_directory(fs: FileSystem, fd: int, volume: Volume) -> bool:
     try:
         return fs.try_lock(fd)
     except OSError as error:
-        if volume.fs_class != "local" and error.errno in _NO_LOCKS:
+        if volume.fs_class != "local" and error.errno in NO_LOCKS:
             return True
         raise
 

@@ -34,11 +34,6 @@ def staging_place(target: CheckpointSet, name: str) -> str:
     return os.path.join(target.root, f".{xxhash.xxh3_64(os.fsencode(name)).hexdigest()}{PART_SUFFIX}")
 
 
-def staging_path(target: CheckpointSet, name: str) -> str:
-    """Where the directory or group `name` is staged."""
-    return os.path.join(staging_place(target, name), name)
-
-
 def open_tree(
     host: Host, target: CheckpointSet, name: str, kind: Kind, volume: Volume, *, minimum_age: float
 ) -> StagedTree:
@@ -116,19 +111,14 @@ def _claimed(host: Host, target: CheckpointSet, place: str, name: str, kind: Kin
         with contextlib.suppress(OSError):
             host.fs.close(fd)
         raise
-    try:
-        if host.fs.lstat(place).st_ino == host.fs.fstat(fd).st_ino:
-            with contextlib.suppress(FileNotFoundError, NotADirectoryError):  # its writer came no further
-                tree.hold(volume)
-            return tree
-    except FileNotFoundError:
-        tree.release()
-        return None
-    except BaseException:
-        with contextlib.suppress(OSError):
-            tree.release()
-        raise
-    tree.release()
+    with contextlib.ExitStack() as undo:
+        undo.callback(tree.release)
+        with contextlib.suppress(FileNotFoundError):
+            if host.fs.lstat(place).st_ino == host.fs.fstat(fd).st_ino:
+                with contextlib.suppress(FileNotFoundError, NotADirectoryError):  # its writer came no further
+                    tree.hold(volume)
+                undo.pop_all()
+                return tree
     return None
 
 

@@ -36,7 +36,7 @@ NOT_SUPPORTED = frozenset({errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP, errno.E
 HELD_OPEN = frozenset({errno.EACCES, errno.EBUSY, errno.ETXTBSY, errno.EPERM})
 """What servers of Windows' kind say about a file that somebody has open (R11)."""
 _ODD_SERVERS = NOT_SUPPORTED | {errno.ENOENT, errno.EACCES, errno.EPERM}
-_NO_LOCKS = NOT_SUPPORTED | {errno.ENOLCK, errno.EBADF}
+NO_LOCKS = NOT_SUPPORTED | {errno.ENOLCK, errno.EBADF}
 _RETRY_SECONDS = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6)  # at most 5 s in all (R11)
 
 
@@ -132,7 +132,7 @@ def lock_if_free(fs: FileSystem, fd: int, path: str) -> bool:
     try:
         return fs.try_lock(fd)
     except OSError as error:
-        if error.errno not in _NO_LOCKS or volume_of(fs, os.path.dirname(path)).fs_class == "local":
+        if error.errno not in NO_LOCKS or volume_of(fs, os.path.dirname(path)).fs_class == "local":
             raise
         return True
 

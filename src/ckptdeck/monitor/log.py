@@ -16,20 +16,29 @@ import json
 import os
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
 
 from ckptdeck.core.checkpoint_set import LOG
 from ckptdeck.core.filesystem import FileSystem, opened
 from ckptdeck.core.host import Host
-
-if TYPE_CHECKING:
-    from ckptdeck.monitor.snapshot import LogEntry
+from ckptdeck.core.values import dataclass
 
 MOST = 1024 * 1024
 """Bytes after which a new file is begun."""
 EARLIER = LOG + ".1"
 _TAIL = 256 * 1024
 """Bytes read back at most of each file; the newest lines are at the end."""
+
+
+@dataclass(frozen=True, slots=True)
+class LogEntry:
+    """One line of who did what."""
+
+    at: float
+    who: str
+    text: str
+    command: str
+    """The line for a shell that did it or does the same; "" for what has none."""
+    outcome: str
 
 
 def append(host: Host, control: str | None, *, text: str, outcome: str, command: str | None = None) -> bool:
@@ -105,8 +114,6 @@ def _read_tail(fs: FileSystem, path: str) -> bytes:
 
 
 def _entry(line: bytes) -> LogEntry | None:
-    from ckptdeck.monitor.snapshot import LogEntry  # commands that only write a line do without the console's picture
-
     try:
         document = json.loads(line)
         return LogEntry(

@@ -12,6 +12,7 @@ from ckptdeck.core.progress import Progress
 from ckptdeck.core.samples import Sample
 from ckptdeck.core.states import Role
 from ckptdeck.core.survey import Survey
+from ckptdeck.monitor.log import LogEntry as LogEntry
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -63,18 +64,6 @@ class Job:
     """Why it failed, one paragraph, with the next step."""
     if_we_quit: str = ""
     """What happens to it when the console ends: "continues at the next start"."""
-
-
-@dataclass(frozen=True, slots=True)
-class LogEntry:
-    """One line of who did what."""
-
-    at: float
-    who: str
-    text: str
-    command: str
-    """The line for a shell that did it or does the same; "" for what has none."""
-    outcome: str
 
 
 @dataclass(frozen=True, slots=True)

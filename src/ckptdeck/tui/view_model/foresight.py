@@ -15,8 +15,6 @@ class Foresight:
     """Remembers the newest answer, and what a prune of each retention frees."""
 
     def __init__(self) -> None:
-        self._asked: tuple[Survey, WhatIf] | None = None
-        self._answer: Mapping[Role, Outlook] = {}
         self._planned: Survey | None = None
         self._frees: dict[int, Mapping[Role, int]] = {}
 
@@ -25,11 +23,8 @@ class Foresight:
         survey = view.survey
         if survey is None:
             return {}
-        if self._asked is None or self._asked[0] is not survey or self._asked[1] != what_if:
-            frees = self._freed(survey, what_if.keep_last or survey.policy.keep_last)
-            self._answer = look_ahead(survey, view.snapshot.samples, what_if, frees)
-            self._asked = survey, what_if
-        return self._answer
+        frees = self._freed(survey, what_if.keep_last or survey.policy.keep_last)
+        return look_ahead(survey, view.snapshot.samples, what_if, frees)
 
     def _freed(self, survey: Survey, keep_last: int) -> Mapping[Role, int]:
         """Of very many rows for a minute the same: planning a prune of those can be felt."""

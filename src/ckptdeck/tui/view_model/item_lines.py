@@ -6,9 +6,8 @@ How many lines an item takes has to be known beforehand; reasons are few, and ea
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
-from functools import cached_property
-from itertools import accumulate, chain
+from collections.abc import Iterable, Sequence
+from itertools import accumulate
 from typing import overload
 
 from ckptdeck.core.plans.plan import Act, PlanItem
@@ -47,25 +46,17 @@ _NARROWEST = 24
 """Cells a reason needs to stand beside its item; with less it stands below."""
 
 
-class ItemLines(Sequence[Line]):
-    """One item after the other; `sided` when they are not all on one side."""
+class Runs(Sequence[Line]):
+    """Lines that come in runs, one after the other; a run is made when one of its lines is asked for."""
 
-    def __init__(self, items: Sequence[PlanItem], width: int, *, sided: bool) -> None:
-        self._items = items
-        self._width = width
-        self._side_width = 9 if sided else 0
-        self._names = min(max(len(visible(item.checkpoint)) for item in items), max(12, width // 3))
-        self._column = 2 + 10 + self._names + 2 + self._side_width + 6 + 2
-        self._beside = width - self._column >= _NARROWEST
-        self._wrapped: dict[str, tuple[Line, ...]] = {}
+    def __init__(self, lengths: Iterable[int]) -> None:
+        self._ends = list(accumulate(lengths))
 
-    @cached_property
-    def _ends(self) -> list[int]:
-        """For each item the number of lines up to its end."""
-        return list(accumulate(len(self._reason(item)) + (not self._beside) for item in self._items))
+    def _run(self, number: int) -> Sequence[Line]:
+        raise NotImplementedError
 
     def __len__(self) -> int:
-        return self._ends[-1]
+        return self._ends[-1] if self._ends else 0
 
     @overload
     def __getitem__(self, wanted: int) -> Line: ...
@@ -78,12 +69,40 @@ class ItemLines(Sequence[Line]):
             raise IndexError(wanted)
         place = wanted % len(self)
         number = bisect_right(self._ends, place)
+        return self._run(number)[place - (self._ends[number - 1] if number else 0)]
+
+
+class Together(Runs):
+    """Several runs of lines as one."""
+
+    def __init__(self, *parts: Sequence[Line]) -> None:
+        self._parts = parts
+        super().__init__(map(len, parts))
+
+    def _run(self, number: int) -> Sequence[Line]:
+        return self._parts[number]
+
+
+class ItemLines(Runs):
+    """One item after the other; `sided` when they are not all on one side."""
+
+    def __init__(self, items: Sequence[PlanItem], width: int, *, sided: bool) -> None:
+        self._items = items
+        self._width = width
+        self._side_width = 9 if sided else 0
+        self._names = min(max(len(visible(item.checkpoint)) for item in items), max(12, width // 3))
+        self._column = 2 + 10 + self._names + 2 + self._side_width + 6 + 2
+        self._beside = width - self._column >= _NARROWEST
+        self._wrapped: dict[str, tuple[Line, ...]] = {}
+        super().__init__(len(self._reason(item)) + (not self._beside) for item in items)
+
+    def _run(self, number: int) -> Sequence[Line]:
         item = self._items[number]
-        within = place - (self._ends[number - 1] if number else 0)
+        head, reason = self._head(item), self._reason(item)
         if not self._beside:
-            return self._reason(item)[within - 1] if within else self._head(item)
-        part = self._reason(item)[within]
-        return (*self._head(item), Piece("  "), *part) if within == 0 else (Piece(" " * self._column), *part)
+            return (head, *reason)
+        first, *rest = reason
+        return ((*head, Piece("  "), *first), *((Piece(" " * self._column), *part) for part in rest))
 
     def _head(self, item: PlanItem) -> Line:
         ink = Ink.MUTED if not item.acts else ACT_INKS.get(item.act, Ink.ACCENT)
@@ -106,36 +125,6 @@ class ItemLines(Sequence[Line]):
         if self._beside:
             return wrap(line(reason), self._width - self._column) or (BLANK,)
         return wrap(line(f"    {reason}"), self._width, indent="    ")
-
-
-class Together(Sequence[Line]):
-    """Several runs of lines as one."""
-
-    def __init__(self, *parts: Sequence[Line]) -> None:
-        self._parts = [part for part in parts if part]
-        self._ends = list(accumulate(map(len, self._parts)))
-
-    def __len__(self) -> int:
-        return self._ends[-1] if self._ends else 0
-
-    @overload
-    def __getitem__(self, wanted: int) -> Line: ...
-    @overload
-    def __getitem__(self, wanted: slice) -> tuple[Line, ...]: ...
-    def __getitem__(self, wanted: int | slice) -> Line | tuple[Line, ...]:
-        if isinstance(wanted, slice):
-            start, stop, step = wanted.indices(len(self))
-            begins = (0, *self._ends)
-            pieces = (
-                part[max(0, start - begin) : max(0, stop - begin)]
-                for begin, part in zip(begins, self._parts, strict=False)
-            )
-            return tuple(chain.from_iterable(pieces))[::step]
-        if not -len(self) <= wanted < len(self):
-            raise IndexError(wanted)
-        place = wanted % len(self)
-        number = bisect_right(self._ends, place)
-        return self._parts[number][place - (self._ends[number - 1] if number else 0)]
 
 
 def _direction(item: PlanItem) -> str:
