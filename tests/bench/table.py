@@ -28,7 +28,7 @@ def machine() -> str:
     """This machine in a few words."""
     cores = len(os.sched_getaffinity(0))
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / (1 << 30)
-    return f"{platform.machine()}, {cores} cores, {memory:.0f} GiB, Linux {platform.release().partition("-")[0]}"
+    return f"{platform.machine()}, {cores} cores, {memory:.0f} GiB, Linux {platform.release().partition('-')[0]}"
 
 
 def read_baseline(path: Path = BASELINE) -> Baseline:
