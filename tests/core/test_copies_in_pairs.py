@@ -32,9 +32,9 @@ POLICY = replace(DEFAULT_POLICY, min_age=0.0)
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(turns, "BLOCK", BLOCK)
     monkeypatch.setattr(turns, "PAIR_FROM", 2 * BLOCK)
-    threads, descriptors = threading.active_count(), _descriptors()
+    descriptors = _descriptors()
     yield
-    assert threading.active_count() == threads
+    assert not [thread for thread in threading.enumerate() if thread.name == turns.HELPER]
     assert _descriptors() == descriptors
 
 

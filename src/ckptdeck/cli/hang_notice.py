@@ -11,31 +11,8 @@ PATIENCE = 10.0
 _ANSWER_WITHIN = 3.0
 
 
-def notice_hangs(
-    directories: Iterable[str],
-    say: Callable[[str], None],
-    over: threading.Event,
-    *,
-    patience: float = PATIENCE,
-    within: float = _ANSWER_WITHIN,
-) -> None:
-    """Calls `say` once for each directory that does not answer, until `over` is set. From a thread of its own: the one
-    that hangs says nothing."""
-    threading.Thread(target=_watch, args=(list(directories), say, over, patience, within), daemon=True).start()
-
-
-def _watch(
-    directories: list[str], say: Callable[[str], None], over: threading.Event, patience: float, within: float
-) -> None:
-    while directories and not over.wait(patience):
-        silent = [directory for directory in directories if not _answers(directory, within)]
-        for directory in silent:
-            say(directory)
-        directories = [directory for directory in directories if directory not in silent]
-
-
-def _answers(directory: str, within: float) -> bool:
-    """Whether a stat of it comes back, well or not."""
+def answers(directory: str) -> bool:
+    """Whether a stat of it comes back in time, well or not."""
     back = threading.Event()
 
     def look() -> None:
@@ -47,4 +24,31 @@ def _answers(directory: str, within: float) -> bool:
             back.set()
 
     threading.Thread(target=look, daemon=True).start()
-    return back.wait(within)
+    return back.wait(_ANSWER_WITHIN)
+
+
+def notice_hangs(
+    directories: Iterable[str],
+    say: Callable[[str], None],
+    over: threading.Event,
+    *,
+    patience: float = PATIENCE,
+    answers: Callable[[str], bool] = answers,
+) -> None:
+    """Calls `say` once for each directory that does not answer, until `over` is set. From a thread of its own: the one
+    that hangs says nothing."""
+    threading.Thread(target=_watch, args=(list(directories), say, over, patience, answers), daemon=True).start()
+
+
+def _watch(
+    directories: list[str],
+    say: Callable[[str], None],
+    over: threading.Event,
+    patience: float,
+    answers: Callable[[str], bool],
+) -> None:
+    while directories and not over.wait(patience):
+        silent = [directory for directory in directories if not answers(directory)]
+        for directory in silent:
+            say(directory)
+        directories = [directory for directory in directories if directory not in silent]

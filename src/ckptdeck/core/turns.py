@@ -20,6 +20,9 @@ PAIR_FROM = 32 * BLOCK
 
 _HUGE_PAGE = 2 << 20
 
+HELPER = "every second block"
+"""Name of the second thread."""
+
 Read = Callable[[memoryview, int], int]
 """(buffer, offset) → bytes read, 0 at the end. A pair calls it from both threads at once."""
 Handle = Callable[[memoryview], None]
@@ -70,7 +73,7 @@ class _Turns:
 
     def together(self) -> None:
         start = self.came_to
-        helper = threading.Thread(target=self._help, args=(start + BLOCK,), name="every second block")
+        helper = threading.Thread(target=self._help, args=(start + BLOCK,), name=HELPER)
         try:
             helper.start()
             self._turn[0].put(True)
