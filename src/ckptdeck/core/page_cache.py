@@ -10,8 +10,8 @@ from ckptdeck.core.states import Evidence
 from ckptdeck.core.volume import in_memory
 
 WINDOW = 8 << 20
-"""Bytes after which pages are given back: small enough to stay in few pages, which are used again and again, and to
-send what was written on its way early (performance.md 2.1)."""
+"""Bytes after which pages are given back: small enough to stay in few pages, which are used again and again
+(performance.md 2.1)."""
 
 
 def drop_pages(fs: FileSystem, fd: int, offset: int = 0, length: int = 0) -> None:
@@ -74,7 +74,7 @@ def hot_windows(fs: FileSystem, fd: int, size: int) -> frozenset[int]:
 
 
 class WriteTrail:
-    """Behind the cursor of a writer: what is written is sent to the device early, and leaves the cache once there.
+    """Behind the cursor of a writer: what is written leaves the cache once it is on the device.
 
     An error of the device on the way is kept by the kernel for the fsync at the end of the same descriptor (R5).
     """

@@ -1,7 +1,7 @@
 """Values that a large set is made of by the hundred thousand: frozen for the type checker, and quick to make.
 
 A look at 10,000 checkpoints makes some 80,000 of them, and a launch script waits for every class that is defined. The
-standard library's frozen classes take ten times as long to make, and three times as long to define, because each is
+standard library's frozen classes take five to ten times as long to make, and longer to define, because each is
 given functions of its own that guard it at run time; the type checker, which is part of the tests, guards these.
 """
 
