@@ -119,7 +119,7 @@ def find_set(fs: FileSystem, root: str, role: Role) -> CheckpointSet:
         return replace(
             bare,
             condition=Condition.NOT_MOUNTED,
-            why=f"There is no directory {visible(root)}: check the spelling, or mount its volume",
+            why=f"There is no directory {visible(root)}: mount its volume, check the spelling, or make it if it is new",
         )
     except OSError as error:
         return replace(bare, condition=Condition.UNREADABLE, why=describe_os_error(error, root))
