@@ -228,6 +228,7 @@ async def test_any_row_of_any_list_can_be_read_in_full() -> None:
 def test_a_reason_is_cut_between_clauses() -> None:
     whole = "truncated: ends 650 MB early: 1.82 of 2.47 GB; `ckptdeck repair` takes the primary's"
     assert brief(whole, 200) == whole
-    assert brief(whole, 46) == "truncated: ends 650 MB early: 1.82 of 2.47 GB"
-    assert brief(whole, 30) == "truncated: ends 650 MB early"
+    assert brief(whole, 47) == "truncated: ends 650 MB early: 1.82 of 2.47 GB …"
+    assert brief(whole, 46) == "truncated: ends 650 MB early …"
+    assert brief("verified on the primary, not on the mirror", 25) == "verified on the primary …"
     assert brief("unbroken", 5) == "unbr…"

@@ -79,12 +79,14 @@ def pad(text: str, width: int, *, right: bool = False) -> str:
 def brief(text: str, width: int) -> str:
     """As much of `text` as `width` cells hold, cut between two clauses where that leaves enough to be worth it.
 
-    For one line of a list whose whole text is told elsewhere.
+    For one line of a list whose whole text is told elsewhere: the ellipsis says that what follows may turn the sense.
     """
     if cell_len(text) <= width:
         return text
-    ends = [found.start() for found in re.finditer(r"[;:,.] | \(", text) if cell_len(text[: found.start()]) <= width]
-    return text[: ends[-1]] if ends and ends[-1] * 4 >= width else pad(text, width)
+    ends = [
+        found.start() for found in re.finditer(r"[;:,.] | \(", text) if cell_len(text[: found.start()]) + 2 <= width
+    ]
+    return f"{text[: ends[-1]]} …" if ends and ends[-1] * 4 >= width else pad(text, width)
 
 
 def fit(pieces: Line, width: int) -> Line:
