@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from ckptdeck.core.states import FlightState, Role, State, Verdict
 from ckptdeck.monitor.snapshot import SideActivity
-from ckptdeck.tui.view_model.cells import cell_of, columns_for, row_line
+from ckptdeck.tui.view_model.cells import cell_of, columns_for, head_line, row_line
 from ckptdeck.tui.view_model.heading import resume_line
 from ckptdeck.tui.view_model.line import Ink, text_of, width_of
 from ckptdeck.tui.view_model.rows import Entry, Order, entries_of, filter_entries, sort_entries
@@ -86,6 +86,16 @@ def test_every_row_fills_every_width_exactly() -> None:
         columns = columns_for(width, entries, single=False)
         for one in entries:
             assert width_of(row_line(one, view, columns, width, cursor=True, chosen=True)) == width
+
+
+def test_the_head_that_sorts_keeps_its_mark_beside_short_steps() -> None:
+    view = look(scenes.snapshot(), scenes.NOW, None, Lock.LOCKED)
+    assert view.survey is not None
+    short = [entry for entry in entries_of(view.survey) if entry.label.isdigit()]
+    for width in (40, 80, 120):
+        for order, head in ((Order.OLDEST, "step▾"), (Order.WORST, "verdict▾"), (Order.LARGEST, "size▾")):
+            said = text_of(head_line(columns_for(width, short, single=False), order, width))
+            assert head in said or (order is Order.LARGEST and "size" not in said), said
 
 
 def test_ten_thousand_rows_are_made_filtered_and_sorted_quickly() -> None:

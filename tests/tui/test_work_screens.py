@@ -1,6 +1,11 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ckptdeck.monitor.snapshot import JobState
+from ckptdeck.tui.view_model.line import text_of
+from ckptdeck.tui.view_model.view import flights
+from ckptdeck.tui.view_model.work import flight_head, flight_line, job_line
 from tests.tui import scenes
 from tests.tui.console import HandClock, open_console
 
@@ -58,6 +63,16 @@ async def test_in_flight_shows_how_far_how_fast_and_who() -> None:
         await console.press("J")
         assert console.at == "JobsScreen"
         assert len(console.app.screen_stack) == 2
+
+
+def test_the_longest_state_stands_apart_from_what_follows() -> None:
+    (role, flight), *_ = flights(scenes.survey())
+    for width in (80, 150):
+        row = text_of(flight_line(role, replace(flight, final_name=True), width, cursor=False))
+        assert row.startswith(f"   unsafe-write  {role}")
+        assert text_of(flight_head(width)).index("side") == row.index(role)
+    job = text_of(job_line(scenes.mirror_job(state=JobState.CANCELLING), 80, cursor=False))
+    assert "! cancelling  mirror" in job
 
 
 async def test_help_is_made_for_the_screen_one_is_on() -> None:

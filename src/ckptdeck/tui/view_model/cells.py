@@ -71,7 +71,7 @@ def columns_for(width: int, entries: Sequence[Entry], *, single: bool) -> Column
 
 
 def head_line(columns: Columns, order: Order, width: int) -> Line:
-    """The column heads; the one that sorts wears a mark."""
+    """The column heads; the one that sorts wears a mark, which may stand in the gap."""
     named = {Order.NEWEST: "step", Order.OLDEST: "step", Order.WORST: "verdict", Order.LARGEST: "size"}
     heads = [("step", columns.label)]
     heads += [("size", columns.size)] if columns.size else []
@@ -85,10 +85,12 @@ def head_line(columns: Columns, order: Order, width: int) -> Line:
     heads.append(("verdict", VERDICT))
     shown = []
     for name, cells in heads:
-        text = name + (DOWN if named[order] == name and order is not Order.NEWEST else "")
+        sorts = named[order] == name and order is not Order.NEWEST
+        text = name + DOWN if sorts else name
+        taken = max(cells, min(len(text), cells + 1)) if sorts else cells
         right = name in ("size", "saved", "rate") or (name == "step" and columns.label == columns.digits)
-        shown.append(pad(text, cells, right=right))
-    return fit(line("   ", Piece(GAP.join(shown), Ink.MUTED)), width)
+        shown.append(pad(pad(text, taken, right=right), cells + len(GAP)))
+    return fit(line("   ", Piece("".join(shown).rstrip(), Ink.MUTED)), width)
 
 
 def row_line(entry: Entry, view: View, columns: Columns, width: int, *, cursor: bool, chosen: bool) -> Line:

@@ -12,6 +12,8 @@ from ckptdeck.tui.view_model.glyphs import CURSOR, FLIGHTS, JOBS, bar
 from ckptdeck.tui.view_model.line import BLANK, Ink, Line, Piece, fit, line, pad, spread, width_of, wrap
 from ckptdeck.tui.view_model.view import View
 
+_STATE = 14
+"""Cells of the first column: `unsafe-write`, and a gap."""
 _OUTCOME_INKS = {
     Outcome.DONE: Ink.GOOD,
     Outcome.SKIPPED: Ink.WARN,
@@ -61,13 +63,15 @@ def _figures(job: Job, *, wide: bool) -> tuple[Piece, ...]:
 
 
 def job_head(width: int) -> Line:
-    return spread(line("   ", Piece("state       what", Ink.MUTED)), line(Piece("progress", Ink.MUTED), " "), width)
+    return spread(
+        line("   ", Piece(f"{pad('state', _STATE)}what", Ink.MUTED)), line(Piece("progress", Ink.MUTED), " "), width
+    )
 
 
 def job_line(job: Job, width: int, *, cursor: bool) -> Line:
     mark = JOBS[job.state]
     left = line(
-        Piece(CURSOR if cursor else " ", Ink.ACCENT), "  ", Piece(pad(f"{mark.glyph} {mark.word}", 12), mark.ink)
+        Piece(CURSOR if cursor else " ", Ink.ACCENT), "  ", Piece(pad(f"{mark.glyph} {mark.word}", _STATE), mark.ink)
     )
     right = () if job.state.over else (*_figures(job, wide=width >= 70), Piece(" "))
     if job.state.over:
@@ -114,7 +118,7 @@ def job_detail(job: Job | None, view: View, width: int) -> tuple[Line, ...]:
 
 
 def flight_head(width: int) -> Line:
-    left = line("   ", Piece(f"{pad('state', 12)}{pad('side', 9)}what", Ink.MUTED))
+    left = line("   ", Piece(f"{pad('state', _STATE)}{pad('side', 9)}what", Ink.MUTED))
     return spread(left, line(Piece("written", Ink.MUTED), " "), width)
 
 
@@ -122,7 +126,9 @@ def flight_line(role: Role, flight: InFlight, width: int, *, cursor: bool) -> Li
     """State, side, what it is for, bytes against what is expected, rate and time left."""
     mark = FLIGHTS[flight.state]
     word = "unsafe-write" if flight.final_name else str(flight.state)
-    left = line(Piece(CURSOR if cursor else " ", Ink.ACCENT), "  ", Piece(pad(word, 12), mark.ink), pad(str(role), 9))
+    left = line(
+        Piece(CURSOR if cursor else " ", Ink.ACCENT), "  ", Piece(pad(word, _STATE), mark.ink), pad(str(role), 9)
+    )
     right = (*_flight_figures(flight, width), Piece(" "))
     room = width - width_of(left) - width_of(right) - 1
     target = visible(flight.target or flight.name) + ("/" if flight.kind is Kind.DIRECTORY else "")
