@@ -217,6 +217,17 @@ def test_a_stale_part_is_a_finding_and_listed_apart(deck: Deck) -> None:
     assert (flight["name"], flight["target"], flight["state"]) == ("step_0810.pt.part", "step_0810.pt", "stale")
 
 
+def test_an_interrupted_copy_names_the_command_that_goes_on_with_it(deck: Deck) -> None:
+    deck.recorded("step_0800.pt")
+    deck.put("step_0800.pt.part", data_of("step_0800.pt")[:5_000], side="mirror")
+    deck.put("step_0810.pt.part", data_of("a", 5_000), side="mirror")
+    document = deck.run("status", deck.primary, "--json").document
+    reasons = {flight["name"]: flight["reason"] for flight in document["sides"]["mirror"]["in_flight"]}
+    assert reasons["step_0800.pt.part"].endswith("5.00 of 20.0 kB, and `ckptdeck mirror step_0800.pt` goes on with it")
+    assert reasons["step_0810.pt.part"].endswith("5.00 kB that nobody will finish")
+    assert "goes on: 5.00 kB" in deck.run("mirror", deck.primary, "--dry-run", "step_0800.pt").out
+
+
 def test_a_young_file_that_changes_between_two_looks_is_an_unsafe_write_and_no_finding(
     deck: Deck, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from ckptdeck.core.filesystem import FileSystem
-from ckptdeck.core.flight import Flight, Trace, find_traces, judge_flight
+from ckptdeck.core.flight import Flight, Trace, find_traces, going_on, judge_flight
 from ckptdeck.core.part import open_part
 from ckptdeck.core.sighting import InFlight, Member, Writer
 from ckptdeck.core.states import FlightState
@@ -118,6 +118,14 @@ def test_bytes_that_match_the_next_record_are_ready_and_fewer_are_stale() -> Non
     assert (ready.state, ready.expected_size) == (FlightState.READY, GB)
     assert (short.state, short.expected_size) == (FlightState.STALE, 2 * GB)
     assert "1.00 of 2.00 GB" in short.reason
+
+
+def test_a_part_that_a_copy_goes_on_with_is_not_lost() -> None:
+    left = judged(what=member(GB))
+    assert left.reason.endswith("; 1.00 GB that nobody will finish")
+    known = going_on(left, 2 * GB, "ckptdeck mirror step_0820.pt")
+    assert known.reason.endswith("; 1.00 of 2.00 GB, and `ckptdeck mirror step_0820.pt` goes on with it")
+    assert going_on(known, 2 * GB, "ckptdeck mirror step_0820.pt") == known
 
 
 def test_a_second_name_of_the_final_file_is_stale() -> None:

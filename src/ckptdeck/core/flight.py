@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from dataclasses import replace
 
 from ckptdeck.core.amounts import part_of_text, size_text, span_text
 from ckptdeck.core.filesystem import FileSystem, opened
@@ -127,6 +128,15 @@ def judge_flight(flight: Flight, *, local: bool, now: float, min_age: float) -> 
     )
 
 
+def going_on(flight: InFlight, whole: int, command: str) -> InFlight:
+    """The same part, known to be of a copy of `whole` bytes that `command` goes on with."""
+    lost = _lost(flight.size)
+    if not flight.reason.endswith(lost):
+        return flight
+    goes_on = f"; {part_of_text(flight.size, whole)}, and `{command}` goes on with it"
+    return replace(flight, reason=flight.reason.removesuffix(lost) + goes_on)
+
+
 def growth_rate(inode: int, size: int, before: InFlight | tuple[int, int] | None, elapsed: float) -> float | None:
     """Bytes per second since the look before, None without one that can be compared."""
     if isinstance(before, InFlight):
@@ -159,10 +169,14 @@ def _state(flight: Flight, *, local: bool, now: float, min_age: float) -> tuple[
     quiet = f"no process has it open, {silent}" if abandoned else silent
     promised = flight.next_record
     if promised is None:
-        return FlightState.STALE, f"{quiet}; {size_text(member.size)} that nobody will finish"
+        return FlightState.STALE, f"{quiet}{_lost(member.size)}"
     if promised.size == member.size:
         return FlightState.READY, f"{quiet}; {size_text(member.size)} as its next record says: recover can name it"
     return FlightState.STALE, f"{quiet}; {part_of_text(member.size, promised.size)} of its next record"
+
+
+def _lost(size: int) -> str:
+    return f"; {size_text(size)} that nobody will finish"
 
 
 def _not_yet(doubt: str, age: float | None, min_age: float, *, here: bool) -> str:

@@ -10,11 +10,12 @@ from dataclasses import replace
 
 from ckptdeck.core.amounts import size_text
 from ckptdeck.core.checkpoint_set import Pair
+from ckptdeck.core.flight import going_on
 from ckptdeck.core.health import judge
 from ckptdeck.core.host import Host
 from ckptdeck.core.naming import FOREIGN_FAMILY
 from ckptdeck.core.policy import Policy
-from ckptdeck.core.safe_text import visible
+from ckptdeck.core.safe_text import shell_word, visible
 from ckptdeck.core.scan import scan
 from ckptdeck.core.sides import Projection as Projection
 from ckptdeck.core.sides import ResumePoint as ResumePoint
@@ -24,11 +25,13 @@ from ckptdeck.core.sides import Survey as Survey
 from ckptdeck.core.sighting import Checkpoint, InFlight, Inventory, Warning
 from ckptdeck.core.space import project
 from ckptdeck.core.standing import digests_marked_bad
-from ckptdeck.core.states import BAD, CANDIDATES, Role, State
+from ckptdeck.core.states import BAD, CANDIDATES, NOT_THERE, FlightState, Role, State
 from ckptdeck.core.times import all_alike, known_age
 from ckptdeck.core.verdict import align
 
 _NOT_TO_POINT_AT = BAD | {State.SUSPECT, State.UNSAFE_WRITE}
+_COPIED = frozenset({State.VERIFIED, State.SIZE_ONLY})
+"""What a mirror takes from the primary whatever else is there."""
 SECOND_LOOK = 1.0
 """Seconds between the two looks that tell a file at rest from one that is being written."""
 
@@ -212,14 +215,19 @@ def _with_expected_sizes(sides: tuple[Side, ...]) -> tuple[Side, ...]:
     mirror = sides[1]
     if not mirror.inventory.in_flight:
         return sides
-    sizes = {c.name: c.size for c in sides[0].checkpoints if c.size}
-    flights = tuple(_expecting(flight, sizes) for flight in mirror.inventory.in_flight)
+    flights = tuple(_expecting(flight, sides[0], mirror) for flight in mirror.inventory.in_flight)
     return (sides[0], replace(mirror, inventory=replace(mirror.inventory, in_flight=flights)))
 
 
-def _expecting(flight: InFlight, sizes: dict[str, int]) -> InFlight:
-    size = sizes.get(flight.target)
-    return flight if size is None or flight.final_name else replace(flight, expected_size=size)
+def _expecting(flight: InFlight, primary: Side, mirror: Side) -> InFlight:
+    source = primary.find(flight.target)
+    if source is None or not source.size or flight.final_name:
+        return flight
+    there = mirror.find(flight.target)
+    free = there is None or there.state in NOT_THERE
+    if flight.ours and flight.state is FlightState.STALE and free and source.state in _COPIED:
+        flight = going_on(flight, source.size, f"ckptdeck mirror {shell_word(flight.target)}")
+    return replace(flight, expected_size=source.size)
 
 
 def _same_device(one: Inventory, other: Inventory) -> bool:
