@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -131,3 +132,31 @@ def test_a_wrong_policy_stops_every_command(deck: Deck, text: str, says: str) ->
         assert ran.code == 2, command
         assert f"{deck.control}/ckptdeck.toml" in ran.err
         assert says in ran.err
+
+
+def test_init_in_place_of_a_dead_primary_sends_to_restore(deck: Deck) -> None:
+    deck.mirrored("step_0800.pt", "step_0810.pt")
+    new = deck.base / "new"
+    new.mkdir()
+    shutil.rmtree(deck.primary)
+    shutil.rmtree(deck.control)
+    steps = deck.run("init", new, deck.mirror, "--replace-primary", "--json").document["next"]
+    assert [step["command"] for step in steps] == [
+        f"ckptdeck restore {new} --newest",
+        f"ckptdeck resume {new}",
+    ]
+    assert deck.run(*steps[0]["command"].split()[1:], "--yes").code == 0
+    assert (new / "step_0810.pt").read_bytes() == data_of("step_0810.pt")
+
+
+def test_what_only_a_lost_receipt_proved_is_verified_before_it_comes_back(deck: Deck) -> None:
+    deck.mirrored("step_0800.pt")
+    deck.forget_receipts()
+    new = deck.base / "new"
+    new.mkdir()
+    shutil.rmtree(deck.primary)
+    shutil.rmtree(deck.control)
+    steps = deck.run("init", new, deck.mirror, "--replace-primary", "--json").document["next"]
+    for step in steps[:2]:
+        assert deck.run(*step["command"].split()[1:], *(["--yes"] if "restore" in step["command"] else [])).code == 0
+    assert (new / "step_0800.pt").read_bytes() == data_of("step_0800.pt")

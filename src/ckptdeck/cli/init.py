@@ -19,7 +19,8 @@ from ckptdeck.core.checkpoint_set import POLICY, CheckpointSet
 from ckptdeck.core.errors import UsageError
 from ckptdeck.core.initialise import Initialised, initialise
 from ckptdeck.core.safe_text import json_name, visible
-from ckptdeck.core.states import CANDIDATES
+from ckptdeck.core.sighting import Checkpoint
+from ckptdeck.core.states import CANDIDATES, NOT_THERE, State
 from ckptdeck.core.survey import Side, Survey
 from ckptdeck.monitor import log
 from ckptdeck.monitor.command_line import action_line
@@ -111,10 +112,31 @@ def _next_steps(survey: Survey, session: Session) -> list[tuple[str, str]]:
     if unrecorded:
         size = size_text(sum(checkpoint.size for checkpoint in unrecorded))
         steps.append((action_line("adopt", primary, mirror), f"record what is there ({size} to hash)"))
-    if mirror is not None:
+    if mirror is not None and _lost_all(survey):
+        steps += _bringing_back(survey, primary)
+    elif mirror is not None:
         steps.append((action_line("mirror", primary, mirror), "copy to the mirror what the retention keeps, proven"))
     steps.append((action_line("resume", primary, None), "in the launch script: the path to resume from"))
     return steps
+
+
+def _lost_all(survey: Survey) -> bool:
+    """The primary is empty, and the mirror holds recorded checkpoints: what a dead disk leaves."""
+    return bool(_copies_on_mirror(survey)) and all(copy.state in NOT_THERE for copy in survey.primary.checkpoints)
+
+
+def _bringing_back(survey: Survey, primary: str) -> list[tuple[str, str]]:
+    """Only what is proven comes back; receipts of another mount prove nothing."""
+    restore = action_line("restore", primary, None, options={"newest": "true"})
+    steps = [(restore, "bring the newest whole checkpoint back from the mirror")]
+    if any(copy.state is State.VERIFIED for copy in _copies_on_mirror(survey)):
+        return steps
+    return [(action_line("verify", primary, None), "prove what the mirror holds"), *steps]
+
+
+def _copies_on_mirror(survey: Survey) -> tuple[Checkpoint, ...]:
+    copies = () if survey.mirror is None else survey.mirror.checkpoints
+    return tuple(copy for copy in copies if copy.state in (State.VERIFIED, State.SIZE_ONLY))
 
 
 def _document(done: Initialised, survey: Survey, next_steps: list[tuple[str, str]]) -> dict[str, object]:
