@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -9,10 +10,13 @@ import pytest
 from ckptdeck.core.errors import UsageError
 from ckptdeck.core.guards import Guard
 from ckptdeck.core.plans.mark import plan_mark_bad, plan_unmark_bad
-from ckptdeck.core.plans.plan import Act
+from ckptdeck.core.plans.plan import Act, Plan
+from ckptdeck.core.plans.repair import plan_repair
+from ckptdeck.core.plans.restore import plan_restore
+from ckptdeck.core.sides import Survey
 from ckptdeck.core.sighting import Sighting
-from ckptdeck.core.states import Condition, Role, State
-from tests.core.plans.scenes import acts_of, item_of, name_of, pair, seen
+from ckptdeck.core.states import Condition, FlightState, Role, State
+from tests.core.plans.scenes import acts_of, item_of, name_of, pair, part, seen
 
 V = State.VERIFIED
 
@@ -45,6 +49,18 @@ def test_what_is_marked_already_stays_and_can_be_taken_back() -> None:
 def test_a_mark_needs_a_record() -> None:
     plan = plan_mark_bad(pair([seen(700, State.STRUCTURE_OK)], None), [name_of(700)])
     assert (plan.acting, item_of(plan, 700).guard) == ((), Guard.NEEDS_ADOPT)
+
+
+@pytest.mark.parametrize("plan_of", [plan_mark_bad, plan_restore, plan_repair])
+def test_a_mere_part_is_told_with_what_clears_it(plan_of: Callable[[Survey, list[str]], Plan]) -> None:
+    parts = [part(900), part(910, ours=False), part(920, FlightState.LIVE)]
+    survey = pair([seen(700, V)], [seen(700, V)], flights={Role.PRIMARY: parts})
+    plan = plan_of(survey, [f"{name_of(step)}.part" for step in (900, 910, 920)])
+    assert plan.acting == ()
+    told = {item.name: item.reason for item in plan.items if item.guard == Guard.IN_FLIGHT}
+    assert "`ckptdeck recover`" in told["step_0900.pt.part"]
+    assert "`ckptdeck quarantine step_0910.pt.part`" in told["step_0910.pt.part"]
+    assert "live: it is live" in told["step_0920.pt.part"]
 
 
 def test_names_are_needed_and_both_sides_must_be_there() -> None:

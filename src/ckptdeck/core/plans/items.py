@@ -9,14 +9,16 @@ from ckptdeck.core.errors import UsageError
 from ckptdeck.core.freed import freed_by
 from ckptdeck.core.guards import Guard, foreign
 from ckptdeck.core.plans.plan import Act, PlanItem, Refusal
-from ckptdeck.core.safe_text import visible
+from ckptdeck.core.safe_text import shell_word, visible
 from ckptdeck.core.sides import Side, Step, Survey
 from ckptdeck.core.sighting import Checkpoint, Identity, InFlight, Stamp
 from ckptdeck.core.states import FlightState, Role
 
+OWN_LEFTOVER = "a leftover of our own; `ckptdeck recover` finishes or removes it"
+
 
 def choose_rows(survey: Survey, names: Sequence[str]) -> tuple[tuple[Step, ...], tuple[PlanItem, ...]]:
-    """The rows that were asked for (all without names), and an item for each foreign name among them.
+    """The rows that were asked for (all without names), and an item for each foreign name or mere part among them.
 
     Raises UsageError for a name that is nowhere.
     """
@@ -43,10 +45,35 @@ def _stranger(survey: Survey, name: str) -> PlanItem:
         if checkpoint is not None:
             refusal = foreign(checkpoint) or Refusal(Guard.FOREIGN, "it is not a checkpoint of this set")
             return stopped(checkpoint, side.role, refusal)
+    for side in survey.sides:
+        for flight in side.inventory.in_flight:
+            if name in (flight.name, flight.target):
+                return _unfinished(flight, side.role)
     raise UsageError(
         f"There is no checkpoint called {visible(name)} on either side",
         why="A name is written as it stands in its directory, with its extension",
         next_step="`ckptdeck status` lists the names",
+    )
+
+
+def _unfinished(flight: InFlight, side: Role) -> PlanItem:
+    """A mere part: no checkpoint yet, and what clears it."""
+    if flight.state not in (FlightState.STALE, FlightState.READY):
+        reason = f"only an unfinished part, {flight.state}: {visible(flight.reason)}"
+    elif flight.ours or flight.staged:
+        reason = f"only an unfinished part: {OWN_LEFTOVER}"
+    else:
+        aside = f"`ckptdeck quarantine {shell_word(flight.name)}` sets it aside"
+        reason = f"only an unfinished part, {flight.state}, left by another program; {aside}"
+    return PlanItem(
+        flight.name,
+        side,
+        Act.SKIP,
+        reason,
+        size=flight.size,
+        step=flight.step,
+        guard=str(Guard.IN_FLIGHT),
+        kind=flight.kind,
     )
 
 

@@ -9,7 +9,7 @@ from ckptdeck.core.amounts import counted, size_text
 from ckptdeck.core.errors import UsageError
 from ckptdeck.core.guards import Guard, not_quiet, protects, side_not_usable
 from ckptdeck.core.plans.interrupted import no_deletion
-from ckptdeck.core.plans.items import choose_rows, does, may_share_blocks, part_stamps, stays, stopped
+from ckptdeck.core.plans.items import OWN_LEFTOVER, choose_rows, does, may_share_blocks, part_stamps, stays, stopped
 from ckptdeck.core.plans.plan import Act, Plan, PlanItem, Refusal
 from ckptdeck.core.safe_text import visible
 from ckptdeck.core.sides import Side, Step, Survey
@@ -127,8 +127,7 @@ def _part_items(survey: Survey, role: Role, names: frozenset[str]) -> Iterator[P
         if refusal is not None:
             yield _flight_item(flight, role, Act.SKIP, refusal.text, refusal.guard)
         elif flight.ours or flight.staged:
-            reason = "a leftover of our own; `ckptdeck recover` finishes or removes it"
-            yield _flight_item(flight, role, Act.KEEP, reason, None)
+            yield _flight_item(flight, role, Act.KEEP, OWN_LEFTOVER, None)
         else:
             yield _flight_item(flight, role, Act.QUARANTINE, f"a stale leftover: {visible(flight.reason)}", None)
 
