@@ -194,6 +194,12 @@ class TestNothing:
         assert "best candidate is step_2.pt on the primary (structure-ok" in text
         assert "`ckptdeck adopt --primary /primary step_2.pt`" in text
 
+    def test_a_young_candidate_says_from_when_on_it_can_be_recorded(self) -> None:
+        least = DEFAULT_POLICY.min_age
+        young = why(looked(inventory(unrecorded("step_2.pt", 2, age=least - 20)))).next_step
+        assert "step_2.pt` records it in 20s, once it has been quiet for" in young
+        assert "records it; then" in why(looked(inventory(unrecorded("step_2.pt", 2, age=least)))).next_step
+
     def test_a_complete_part_sends_to_recover(self) -> None:
         error = why(looked(inventory(unrecorded("step_1.pt", 1), in_flight=(ready("step_2.pt", 2),))))
         assert "`ckptdeck recover`" in error.next_step

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from ckptdeck.core.amounts import counted
+from ckptdeck.core.amounts import counted, span_text
 from ckptdeck.core.checkpoint_set import Pair
 from ckptdeck.core.errors import Cancelled, CkptdeckError, FreshRun, NothingWhole, VolumeSuspect
 from ckptdeck.core.host import Host
@@ -22,7 +22,7 @@ from ckptdeck.core.safe_text import shell_word, visible
 from ckptdeck.core.sighting import Checkpoint
 from ckptdeck.core.states import BAD, CANDIDATES, NOT_THERE, Condition, FlightState, Kind, Role, State
 from ckptdeck.core.survey import ResumePoint, Side, Step, Survey
-from ckptdeck.core.times import is_quiet
+from ckptdeck.core.times import doubt_about, is_quiet
 
 if TYPE_CHECKING:
     from ckptdeck.core.plans.plan import Plan
@@ -290,7 +290,7 @@ class _Search:
                     copy = row.on(side.role)
                     if copy is None or copy.state in NOT_THERE or (wanted is not None and copy.state not in wanted):
                         continue
-                    return _advice(copy, side)
+                    return _advice(copy, side, self.survey)
         return "Only records are left", "`ckptdeck status` shows what they name"
 
 
@@ -306,12 +306,25 @@ def _could_be_whole(copy: Checkpoint, *, accept_structure: bool) -> bool:
     return copy.state in (State.VERIFIED, State.SIZE_ONLY) or (accept_structure and copy.state is State.STRUCTURE_OK)
 
 
-def _advice(copy: Checkpoint, side: Side) -> tuple[str, str]:
+def _advice(copy: Checkpoint, side: Side, survey: Survey) -> tuple[str, str]:
     best = f"The best candidate is {visible(copy.name)} on the {side.role} ({copy.state}: {copy.reason})"
     if copy.sighting.record is None and copy.state in CANDIDATES:
         words = f"--{side.role} {shell_word(side.inventory.root)} {shell_word(copy.name)}"
-        return best, f"If you trust it, `ckptdeck adopt {words}` records it; then ask again"
+        when = _from_when(copy, survey)
+        return best, f"If you trust it, `ckptdeck adopt {words}` records it{when}; then ask again"
     return best, "`ckptdeck status` shows every copy and its state; do not start a fresh run over them"
+
+
+def _from_when(copy: Checkpoint, survey: Survey) -> str:
+    """How long the age guard still keeps a young checkpoint from being recorded, as a clause; "" where it does not."""
+    identity, least = copy.sighting.identity, survey.policy.min_age
+    if identity is None:
+        return ""
+    newest = max((member.mtime_ns for member in identity.files), default=identity.mtime_ns)
+    left = least - (survey.taken_at - newest / 1e9)
+    if left <= 0 or doubt_about(newest, survey.taken_at):
+        return ""
+    return f" in {span_text(left)}, once it has been quiet for {span_text(least)} (the age guard)"
 
 
 def _point(side: Side, copy: Checkpoint, state: State, *, certain: bool) -> ResumePoint:
