@@ -108,6 +108,7 @@ def test_every_state_has_a_glyph_a_word_and_no_colour_stands_alone() -> None:
     assert set(VERDICTS) == set(Verdict)
     assert set(FLIGHTS) == set(FlightState)
     assert set(JOBS) == set(JobState)
-    for marks in (STATES, FLIGHTS, JOBS):
+    for marks in (STATES, VERDICTS, FLIGHTS, JOBS):
         assert len({mark.word for mark in marks.values()}) == len(marks)
+    assert all(mark.word == verdict and mark.meaning for verdict, mark in VERDICTS.items())
     assert len({in_ascii(mark.glyph) for mark in STATES.values()}) > 8

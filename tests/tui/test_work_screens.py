@@ -2,9 +2,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from ckptdeck.core.states import Verdict
 from ckptdeck.monitor.snapshot import JobState
+from ckptdeck.tui.actions import BY_ID, Place
+from ckptdeck.tui.view_model.glyphs import FLIGHTS, STATES, VERDICTS
+from ckptdeck.tui.view_model.keys import help_lines
 from ckptdeck.tui.view_model.line import text_of
-from ckptdeck.tui.view_model.view import flights
+from ckptdeck.tui.view_model.view import Lock, flights
 from ckptdeck.tui.view_model.work import flight_head, flight_line, job_line
 from tests.tui import scenes
 from tests.tui.console import HandClock, open_console
@@ -83,6 +87,17 @@ async def test_help_is_made_for_the_screen_one_is_on() -> None:
         assert "OSC 52" in console.text
         await console.press("question_mark")
         assert console.at == "JobsScreen"
+
+
+def test_help_explains_every_state_and_every_verdict_with_the_keys_that_there_are() -> None:
+    said = [text_of(row).strip() for row in help_lines(Place.OVERVIEW, Lock.UNLOCKED, 120)]
+    for mark in (*STATES.values(), *FLIGHTS.values(), *VERDICTS.values()):
+        assert any(mark.word in row and row.endswith(mark.meaning) for row in said), mark
+    by_verdict = {
+        Verdict.MIRROR_ME: "mirror", Verdict.MIRROR_ONLY: "restore", Verdict.REPAIR: "repair", Verdict.ADOPT: "adopt",
+    }  # fmt: skip
+    for verdict, action in by_verdict.items():
+        assert f": {BY_ID[action].shown} " in VERDICTS[verdict].meaning
 
 
 async def test_quitting_without_jobs_ends_at_once_and_stops_the_engine() -> None:

@@ -115,7 +115,7 @@ def row_line(entry: Entry, view: View, columns: Columns, width: int, *, cursor: 
 
 def verdict_ink(entry: Entry) -> Ink:
     if entry.pair is not None:
-        return VERDICTS[entry.pair.verdict]
+        return VERDICTS[entry.pair.verdict].ink
     if entry.foreign:
         return Ink.MUTED
     return Ink.BUSY if entry.verdict == Verdict.IN_FLIGHT else Ink.WARN

@@ -41,19 +41,20 @@ STATES: dict[State, Mark] = {
     State.FOREIGN: Mark(" ", "foreign", Ink.MUTED, "no checkpoint we know; never touched"),
 }
 
-VERDICTS: dict[Verdict, Ink] = {
-    Verdict.UNKNOWN: Ink.WARN,
-    Verdict.RETIRED: Ink.MUTED,
-    Verdict.IN_FLIGHT: Ink.BUSY,
-    Verdict.DIVERGED: Ink.BAD,
-    Verdict.SAFE: Ink.GOOD,
-    Verdict.REPAIR: Ink.BAD,
-    Verdict.ADOPT: Ink.ACCENT,
-    Verdict.MIRROR_ME: Ink.ACCENT,
-    Verdict.MIRROR_ONLY: Ink.PLAIN,
-    Verdict.AT_RISK: Ink.WARN,
-    Verdict.LOST: Ink.BAD,
+VERDICTS: dict[Verdict, Mark] = {
+    Verdict.SAFE: Mark("", "safe", Ink.GOOD, "verified on both sides, same content"),
+    Verdict.ADOPT: Mark("", "adopt", Ink.ACCENT, "there and not proven: A records it, V proves what is recorded"),
+    Verdict.MIRROR_ME: Mark("", "mirror-me", Ink.ACCENT, "verified on the primary, not on the mirror: m copies it"),
+    Verdict.MIRROR_ONLY: Mark("", "mirror-only", Ink.PLAIN, "verified on the mirror, not on the primary: e brings it"),
+    Verdict.AT_RISK: Mark("", "at-risk", Ink.WARN, "only one copy counts, or a doubt that nobody has decided"),
+    Verdict.REPAIR: Mark("", "repair", Ink.BAD, "harmed on one side, verified on the other: r replaces it"),
+    Verdict.LOST: Mark("", "lost", Ink.BAD, "no copy can be trusted or proven"),
+    Verdict.DIVERGED: Mark("", "diverged", Ink.BAD, "each side fits its own record, and the records differ"),
+    Verdict.RETIRED: Mark("", "retired", Ink.MUTED, "set aside by a rollback"),
+    Verdict.IN_FLIGHT: Mark("", "in-flight", Ink.BUSY, "being written, or a part that may still be"),
+    Verdict.UNKNOWN: Mark("", "unknown", Ink.WARN, "a side cannot be read, so nothing is concluded"),
 }
+"""What a step is over both sides; `Verdict` has the order in which they are judged."""
 
 FLIGHTS: dict[FlightState, Mark] = {
     FlightState.LIVE: Mark("~", "part", Ink.BUSY, "being written now"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from ckptdeck.tui.actions import Action, Group, Place, offered, refused
-from ckptdeck.tui.view_model.glyphs import FLIGHTS, STATES
+from ckptdeck.tui.view_model.glyphs import FLIGHTS, STATES, VERDICTS, Mark
 from ckptdeck.tui.view_model.line import BLANK, Ink, Line, Piece, fit, line, pad, spread, width_of, wrap
 from ckptdeck.tui.view_model.view import Lock
 
@@ -64,19 +64,25 @@ def _key(action: Action, lock: Lock) -> Line:
 
 
 def help_lines(place: Place, lock: Lock, width: int) -> tuple[Line, ...]:
-    """All keys, those of the screen one came from first; then what the glyphs mean."""
+    """All keys, those of the screen one came from first; then what the glyphs and the verdicts mean."""
     lines: list[Line] = []
     places = [place, *(other for other in (Place.LIST, Place.EVERYWHERE) if other is not place)]
     for section in places:
         actions = [action for action in offered(section, lock) if section in action.places]
         lines += [line(Piece(str(section), Ink.STRONG)), *_keys(actions, lock, width), BLANK]
-    lines += [line(Piece("States", Ink.STRONG))]
-    marks = [mark for mark in (*STATES.values(), *FLIGHTS.values()) if mark.meaning]
-    for mark in marks:
-        head = line(Piece(f"  {mark.glyph} {pad(mark.word, 14)}", mark.ink))
-        lines += _hanging(head, line(mark.meaning), width)
+    lines += [line(Piece("States of a copy", Ink.STRONG))]
+    lines += _meanings((*STATES.values(), *FLIGHTS.values()), width)
+    lines += [BLANK, line(Piece("Verdicts over both sides", Ink.STRONG)), *_meanings(VERDICTS.values(), width)]
     lines += [BLANK, *wrap(line(Piece(_MOUSE, Ink.MUTED)), width)]
     return tuple(lines)
+
+
+def _meanings(marks: Iterable[Mark], width: int) -> list[Line]:
+    lines: list[Line] = []
+    for mark in marks:
+        head = line(Piece(f"  {mark.glyph or ' '} {pad(mark.word, 14)}", mark.ink))
+        lines += _hanging(head, line(mark.meaning), width)
+    return lines
 
 
 _MOUSE = (
