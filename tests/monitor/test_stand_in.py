@@ -18,16 +18,17 @@ from tests.monitor.making import GUARD
 
 PRELUDE = """
 import os, signal, sys, time, threading
-from ckptdeck.monitor.stand_in import run_in_child
+from ckptdeck.monitor import stand_in
 def ready():
     os.write(1, f"{os.getpid()}\\n".encode())
 """
 
 
 @contextmanager
-def started(work: str) -> Iterator[tuple[subprocess.Popen[str], int]]:
+def started(work: str, patience: float = GUARD) -> Iterator[tuple[subprocess.Popen[str], int]]:
     """A process that stands in for `work`, and the process id that `work` told."""
-    program = f"{PRELUDE}def work():\n    ready()\n    {work}\nsys.exit(run_in_child(work))\n"
+    given = f"stand_in._PATIENCE = {patience}\n"
+    program = f"{PRELUDE}{given}def work():\n    ready()\n    {work}\nsys.exit(stand_in.run_in_child(work))\n"
     with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         child = int(process.stdout.readline())
@@ -68,6 +69,17 @@ def test_what_cannot_end_keeps_nobody_waiting() -> None:
     with started("os._exit = lambda code: time.sleep(60); return 3") as (process, child):
         assert process.wait(GUARD) == 3
         assert Path(f"/proc/{child}").exists()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_work_that_says_nothing_when_told_to_end_is_not_waited_for(number: int) -> None:
+    """In place of a child that is dead but for a thread inside a call that never comes back."""
+    deaf = "; ".join(f"signal.signal({each:d}, signal.SIG_IGN)" for each in (signal.SIGTERM, signal.SIGINT))
+    with started(f"{deaf}; ready(); time.sleep(60)", patience=0.1) as (process, _):
+        assert process.stdout is not None
+        process.stdout.readline()  # it is deaf now
+        process.send_signal(number)
+        assert process.wait(GUARD) == 128 + number
 
 
 def test_the_work_ends_with_who_stands_in_for_it() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
@@ -64,11 +64,11 @@ def test_it_can_be_stopped_and_goes_on(run: Run, open_screen: Open, number: int)
     screen = open_screen(*CKPTDECK, *run.directories)
     screen.wait_for("structure-ok")
     console = screen.pid_of(*run.directories)
-    group = os.getpgid(console)
-    os.killpg(group, number)
-    wait_until(lambda: state_of(console) == "T")
+    job = (parent_of(console), console)  # what a shell with job control signals; the shell of tmux has none
+    tell(job, number)
+    wait_until(lambda: all(state_of(pid) == "T" for pid in job))
     assert screen.is_sane() == (number == signal.SIGTSTP)
-    os.killpg(group, signal.SIGCONT)
+    tell(job, signal.SIGCONT)
     screen.wait_for("structure-ok")
     # What is typed while the terminal is taken anew may be dropped.
     screen.press_until("q", lambda text: "ENDED " in text)
@@ -85,6 +85,15 @@ def test_closing_the_terminal_of_a_stopped_one_ends_it(run: Run, open_screen: Op
     wait_until(lambda: state_of(console) == "T")
     screen.close()
     wait_until(lambda: not Path(f"/proc/{console}").exists())
+
+
+def tell(job: Iterable[int], number: int) -> None:
+    for pid in job:
+        os.kill(pid, number)
+
+
+def parent_of(pid: int) -> int:
+    return int(Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[1])
 
 
 def state_of(pid: int) -> str:

@@ -5,15 +5,14 @@ from __future__ import annotations
 import argparse
 import logging
 import os
-import threading
-from concurrent.futures import Future
 
 from ckptdeck.cli.arguments import Selection, add_selection, select
 from ckptdeck.cli.interruption import Interruption
 from ckptdeck.cli.terminal import Terminal
-from ckptdeck.core.errors import CkptdeckError, UsageError
+from ckptdeck.core.errors import UsageError
 from ckptdeck.core.filesystem import FileSystem
 from ckptdeck.core.safe_text import shell_word
+from ckptdeck.monitor.desk import Desk
 from ckptdeck.monitor.stand_in import run_in_child
 from ckptdeck.monitor.user_config import read_user_config
 
@@ -55,26 +54,20 @@ def run(arguments: argparse.Namespace, terminal: Terminal, _interruption: Interr
 
 def _select_in_time(arguments: argparse.Namespace) -> Selection:
     """What was named, looked at for a moment only: a mount that hangs is for the console to show."""
-    found: Future[Selection] = Future()
-
-    def look() -> None:
-        try:
-            found.set_result(select(arguments, FileSystem(), os.environ))
-        except CkptdeckError as error:
-            found.set_exception(error)
-
-    threading.Thread(target=look, daemon=True).start()
+    looked = Desk().ask("selection", lambda: select(arguments, FileSystem(), os.environ))
     try:
-        return found.result(_LOOK_FOR)
+        return looked.result(_LOOK_FOR)
     except TimeoutError:
         return select(arguments, FileSystem(), os.environ, look=False)
 
 
 def _require_terminal(terminal: Terminal, *, instead: str) -> None:
-    if not terminal.as_json and terminal.stdin.isatty() and terminal.stdout.isatty():
+    if not terminal.as_json and terminal.stdin.isatty() and terminal.stdout.isatty() and terminal.stderr.isatty():
         return
     raise UsageError(
         "The console needs a terminal",
-        why="--json asks for a document" if terminal.as_json else "stdin or stdout is not one",
+        why="--json asks for a document"
+        if terminal.as_json
+        else "stdin, stdout or stderr (where it paints) is not one",
         next_step=f"In a script use `{instead}`, with --json for programs",
     )

@@ -13,12 +13,19 @@ import os
 import select
 import signal
 import sys
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterator, Sequence
 from types import FrameType
 
 _FORWARDED = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTSTP, signal.SIGCONT)
 _PR_SET_PDEATHSIG = 1
 _KILLED = 128
+_TOLD_TO_END = frozenset({signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT})
+_PATIENCE = 5.0
+"""Seconds after being told to end in which the child says its code. After that nobody waits for it: it may be dead, and
+only a thread inside a call that never comes back keeps it from being gone."""
+_SETTLE = 0.05
+"""Seconds after which a child that stopped is stopped: when a whole job goes on, the word reaches us one by one."""
 
 
 def run_in_child(work: Callable[[], int]) -> int:
@@ -40,16 +47,19 @@ def run_in_child(work: Callable[[], int]) -> int:
         os.write(writer, bytes([code]))
         os._exit(code)
     os.close(writer)
-    with _forwarding(child):
-        said = _what_it_says(child, reader)
+    told: list[tuple[int, float]] = []
+    with _forwarding(child, told):
+        said = _what_it_says(child, reader, told)
     os.close(reader)
     return said
 
 
-def _what_it_says(child: int, reader: int) -> int:
-    """Its code as soon as it is told; that of its end when it ended without a word."""
-    while not select.select([reader], [], [], 1.0)[0]:
-        pass  # signals are handled between two calls
+def _what_it_says(child: int, reader: int, told: Sequence[tuple[int, float]]) -> int:
+    """Its code as soon as it is told; that of its end when it ended without a word, that of the signal when nobody can
+    say."""
+    while not select.select([reader], [], [], 1.0)[0]:  # signals are handled between two calls
+        if told and time.monotonic() - told[0][1] > _PATIENCE:
+            return _KILLED + told[0][0]
     said = os.read(reader, 1)
     if said:
         with contextlib.suppress(ChildProcessError):
@@ -60,12 +70,17 @@ def _what_it_says(child: int, reader: int) -> int:
 
 
 @contextlib.contextmanager
-def _forwarding(child: int) -> Iterator[None]:
+def _forwarding(child: int, told: list[tuple[int, float]]) -> Iterator[None]:
+    """Signals go to the child; those that tell it to end are noted in `told`, with the time."""
+
     def forward(number: int, _frame: FrameType | None) -> None:
+        if number in _TOLD_TO_END:
+            told.append((number, time.monotonic()))
         with contextlib.suppress(ProcessLookupError):
             os.kill(child, number)
 
     def stop_too(_number: int, _frame: FrameType | None) -> None:
+        time.sleep(_SETTLE)
         with contextlib.suppress(ChildProcessError):
             changed = os.waitid(os.P_PID, child, os.WSTOPPED | os.WNOHANG)
             if changed is not None:

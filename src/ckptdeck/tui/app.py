@@ -96,7 +96,7 @@ class ConsoleApp(App[None]):
     def on_mount(self) -> None:
         self.set_class(self._settings.ascii, "-ascii")
         if self._settings.follow_signals:
-            lifecycle.follow_signals(self.end, self.come_back)
+            lifecycle.follow_signals(self.end, self.come_back, self.step_back)
         self.set_interval(self._settings.poll, self.poll)
         self.set_interval(lifecycle.TERMINAL_CHECK, self._check_terminal)
         self.set_interval(_COLLECTING, self._collecting.look)
@@ -305,12 +305,16 @@ class ConsoleApp(App[None]):
         """Ends in order with this exit code; no question is asked."""
         self.run_worker(self._stop_and_exit(code), group="end")
 
+    def step_back(self) -> None:
+        if not self._ending:
+            lifecycle.stop_and_go_on(self.suspend, self._settings.terminal_alive)
+
     def come_back(self) -> None:
         """Takes the terminal anew: the process was stopped and goes on, and a shell may have used it meanwhile.
 
         A terminal that goes away wakes its processes too, and is not taken any more.
         """
-        if not self._ending and self._settings.terminal_alive():
+        if not self._ending and self._settings.terminal_alive() and lifecycle.in_foreground():
             with contextlib.suppress(SuspendNotSupported), self.suspend():
                 pass
 
