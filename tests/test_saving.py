@@ -266,3 +266,13 @@ def test_damaged_bookkeeping_never_costs_a_save(run_set: CheckpointSet) -> None:
     with ckptdeck.publish(run_set.root, "step_0050.pt") as stream:
         stream.write(b"whole")
     assert Path(run_set.root, "step_0050.pt").read_bytes() == b"whole"
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), 10**400, True])
+def test_a_metric_no_record_can_hold_costs_no_save(
+    run_set: CheckpointSet, value: float, caplog: pytest.LogCaptureFixture
+) -> None:
+    with ckptdeck.publish(run_set.root, "step_0810.pt", metrics={"loss": value, "\udcff": 1.0, "lr": 0.1}) as stream:
+        stream.write(b"weights")
+    assert record_of(run_set, "step_0810.pt").metrics == {"lr": 0.1}
+    assert "recorded without \\xff, loss" in caplog.text

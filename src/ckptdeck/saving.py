@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import logging
 import os
 import shutil
 from collections.abc import Iterator, Mapping
@@ -25,10 +26,12 @@ from ckptdeck.core.policy import DEFAULT_POLICY
 from ckptdeck.core.publish import Intent, Published
 from ckptdeck.core.publish import publish as publish_in
 from ckptdeck.core.publish_tree import publish_tree
+from ckptdeck.core.record_format import is_metric
 from ckptdeck.core.safe_text import visible
 from ckptdeck.core.states import Condition, Role
 from ckptdeck.monitor.host import this_host
 
+log = logging.getLogger("ckptdeck")
 _COPY_CHUNK = 1 << 20
 
 
@@ -44,7 +47,8 @@ def publish(
 ) -> Iterator[io.BufferedRandom]:
     """Yields a binary file; when the block has ended, `directory`/`name` exists, whole and durable, or not at all.
 
-    `step` is read from the name when left out. `metrics` (finite numbers) are kept in the record. `exists` decides
+    `step` is read from the name when left out. `metrics` (finite numbers; others are left
+    out with a warning) are kept in the record. `exists` decides
     what happens to a checkpoint of that name: replaced by default, since a restarted run saves its step again.
     `readback` reads the bytes back from the device before they get their name.
 
@@ -109,7 +113,7 @@ def _ready(
     intent = Intent(
         name=name,
         step=step if step is not None else read_name(name, is_directory, DEFAULT_POLICY).step,
-        metrics=dict(metrics or {}),
+        metrics=_usable(metrics or {}, name),
         replace=exists == "replace",
         readback=readback,
     )
@@ -122,6 +126,15 @@ def find_own_set(host: Host, directory: str | os.PathLike[str]) -> CheckpointSet
     if target.condition is Condition.WRONG_SET and target.document is not None:
         return find_set(host.fs, os.fspath(directory), target.document.role)
     return target
+
+
+def _usable(metrics: Mapping[str, float], name: str) -> dict[str, float]:
+    """A loss that became NaN must not cost the save: what no record can hold is left out, and said."""
+    usable = {key: value for key, value in metrics.items() if is_metric(value) and key.isprintable()}
+    if len(usable) < len(metrics):
+        left = ", ".join(sorted(visible(key) for key in metrics if key not in usable))
+        log.warning("%s: recorded without %s, which is no finite number or has no printable name", visible(name), left)
+    return usable
 
 
 def publish_file(

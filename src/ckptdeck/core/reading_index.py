@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import math
 import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -32,6 +31,7 @@ from ckptdeck.core.record_format import (
     encode_pin,
     encode_receipt,
     encode_record,
+    is_metric,
 )
 from ckptdeck.core.sighting import Inventory, Receipt, Record, RecordMember, Stamp
 from ckptdeck.core.small_file import write_small_file
@@ -79,7 +79,7 @@ def remembered(fs: FileSystem, checkpoint_set: CheckpointSet) -> KeptFiles:
     """What the index says of each file of the bookkeeping; nothing without an index that can be read and is whole."""
     try:
         return decode_index(read_file(fs, checkpoint_set.control_path(INDEX), _LIMIT), Manifest(fs, checkpoint_set))
-    except (OSError, ValueError, KeyError, TypeError, IndexError, AttributeError):
+    except (OSError, ValueError, KeyError, TypeError, IndexError, AttributeError, OverflowError):
         return {}  # whatever is wrong with it, it is only a copy
 
 
@@ -157,7 +157,7 @@ def _records(document: Any) -> Iterator[tuple[str, Kept]]:
     columns = unpack_columns(document, _RECORD_COLUMNS)
     _require_sound(columns)
     for values in columns["metrics"]:
-        if not all(type(value) in (int, float) and math.isfinite(value) for value in values.values()):
+        if not all(map(is_metric, values.values())):
             raise ValueError("a metric is not a finite number")
     for name, *stamp, step, size, mtime, digest, at, origin, run_id, host, metrics, retired, bad, replaces in zip(
         *columns.values(), strict=True

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-import math
 import os
+import sys
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, TypeVar
@@ -242,10 +242,17 @@ def _path(document: Any) -> str:
     return path
 
 
+def is_metric(value: Any) -> bool:
+    """A number that a float can hold: no bool, no NaN, no infinity, no integer beyond 1.8e308."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return -sys.float_info.max <= value <= sys.float_info.max
+
+
 def _metrics(values: Mapping[str, Any]) -> dict[str, float]:
     metrics: dict[str, float] = {}
     for key, value in values.items():
-        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        if not is_metric(value):
             raise ValueError(f"metric {key!r} is not a finite number")
         metrics[key] = value
     return metrics
