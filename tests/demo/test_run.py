@@ -126,6 +126,12 @@ class Console:
         parts = self._place.glob("*/ckpt/step_0750.pt.part")
         return b"RESUME" in self.painted() and any(part.stat().st_size for part in parts)
 
+    @property
+    def trainer(self) -> psutil.Process:
+        children = self.process.children()
+        (found,) = (child for child in children if "ckptdeck.demo.trainer" in child.cmdline())
+        return found
+
     def has_ended(self) -> bool:
         self.painted()
         return self.process.poll() is not None
@@ -147,7 +153,7 @@ def console(place: Path) -> Iterator[Console]:
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_ends_everything(place: Path, console: Console, number: signal.Signals) -> None:
     wait_until(console.shows_a_save)
-    (trainer,) = console.process.children()
+    trainer = console.trainer
     console.process.send_signal(number)
     wait_until(console.has_ended)
     assert console.process.returncode == 128 + number
@@ -166,7 +172,7 @@ def test_ctrl_c_while_the_scene_is_built_ends_everything(place: Path, console: C
 
 def test_the_trainer_does_not_outlive_a_killed_console(place: Path, console: Console) -> None:
     wait_until(console.shows_a_save)
-    (trainer,) = console.process.children()
+    trainer = console.trainer
     console.process.kill()
     wait_until(console.has_ended)
     wait_until(lambda: not trainer.is_running())

@@ -60,18 +60,20 @@ def run(options: DemoOptions, *, terminal: bool | None = None) -> int:
     room; SIGTERM and SIGHUP become SystemExit, ctrl-c stays KeyboardInterrupt, both after the cleaning.
     """
     if terminal is None:
-        terminal = sys.stdin.isatty() and sys.stdout.isatty()
+        terminal = all(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr))
     with _signals_end_it():
         try:
             directory = tempfile.mkdtemp(prefix="ckptdeck-demo-")
         except OSError as error:
             raise from_os_error(error, f"Making a directory in {visible(tempfile.gettempdir())}") from error
+        builder = os.getpid()
         try:
             scene = _build(directory, options.size)
             return _open_console(scene, options) if terminal else _print_status(scene, options)
         finally:
-            with _undisturbed():
-                _leave(directory, keep=options.keep)
+            if os.getpid() == builder:  # the console works in a child, and errors are raised there (stand_in.py)
+                with _undisturbed():
+                    _leave(directory, keep=options.keep)
 
 
 def _build(directory: str, size: int) -> Scene:
@@ -84,6 +86,8 @@ def _build(directory: str, size: int) -> Scene:
 def _open_console(scene: Scene, options: DemoOptions) -> int:
     from ckptdeck.cli.main import main
 
+    # How somebody turns a demo is not how they look at their own runs.
+    os.environ["XDG_STATE_HOME"] = os.path.join(os.path.dirname(scene.primary), "state")
     with _trainer(scene, options.interval):
         return main(["console", scene.primary, scene.mirror])
 
