@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 import pytest
 
-from ckptdeck.monitor.host import SystemClock
 from tests.cli.deck import Deck, cut
 from tests.integrations.extra import require_extra
 
 require_extra()
 
-from tests.integrations.libraries.library import NAMES, Library, library  # noqa: E402
+from tests.integrations.libraries.contract import NAMES, Library, library  # noqa: E402
 
 pytestmark = [
     pytest.mark.integrations,
@@ -24,15 +22,9 @@ SHORT = 777
 
 
 @pytest.fixture
-def deck(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Deck:
-    """A pair of sets, and a clock that is an hour ahead: what was saved just now is quiet for the age guard."""
-    monkeypatch.setattr(SystemClock, "now", lambda _self: time.time() + 3600)
-    monkeypatch.setattr(SystemClock, "sleep", lambda _self, _seconds: None)
-    made = Deck(tmp_path / "data", capsys)
-    made.primary.mkdir(parents=True)
-    made.mirror.mkdir()
-    made.init()
-    return made
+def deck(hour_ahead: None, deck: Deck) -> Deck:
+    deck.init()
+    return deck
 
 
 @pytest.fixture(params=NAMES)

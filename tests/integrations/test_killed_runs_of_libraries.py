@@ -6,7 +6,6 @@ import os
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,7 +13,6 @@ from typing import IO
 
 import pytest
 
-from ckptdeck.monitor.host import SystemClock
 from tests.cli.deck import Deck
 from tests.integrations.extra import require_extra
 
@@ -40,15 +38,9 @@ NAMES = {
 
 
 @pytest.fixture
-def deck(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Deck:
-    """The command line lives an hour from now: what the run saved is quiet for the age guard."""
-    monkeypatch.setattr(SystemClock, "now", lambda _self: time.time() + 3600)
-    monkeypatch.setattr(SystemClock, "sleep", lambda _self, _seconds: None)
-    made = Deck(tmp_path / "data", capsys)
-    made.primary.mkdir(parents=True)
-    made.mirror.mkdir()
-    made.init()
-    return made
+def deck(hour_ahead: None, deck: Deck) -> Deck:
+    deck.init()
+    return deck
 
 
 @contextmanager

@@ -33,7 +33,7 @@ from tests.integrations.extra import require_extra
 
 require_extra()
 
-from tests.integrations.libraries.library import Library, library  # noqa: E402
+from tests.integrations.libraries.contract import Library, library  # noqa: E402
 from tests.integrations.values import Values  # noqa: E402
 
 pytestmark = [

@@ -10,16 +10,12 @@ from typing import Any
 import pytest
 
 import ckptdeck
-from ckptdeck.core.checkpoint_set import find_pair
-from ckptdeck.core.filesystem import FileSystem
-from ckptdeck.core.policy import DEFAULT_POLICY
 from ckptdeck.core.states import State
-from ckptdeck.core.survey import take_survey
 from ckptdeck.monitor.host import SystemClock
 from tests.cli.deck import Deck
-from tests.crash.sandbox import machine
 from tests.integrations.extra import require_extra
 from tests.integrations.ranks import run_ranks
+from tests.integrations.standing import states
 
 require_extra()
 
@@ -29,21 +25,9 @@ pytestmark = [
 ]
 
 
-@pytest.fixture
-def deck(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Deck:
+@pytest.fixture(autouse=True)
+def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(SystemClock, "sleep", lambda _self, _seconds: None)
-    made = Deck(tmp_path / "data", capsys)
-    made.primary.mkdir(parents=True)
-    made.mirror.mkdir()
-    return made
-
-
-def states(deck: Deck) -> dict[str, State]:
-    """Of the primary's checkpoints, an hour from now; what is gone has been gone for two looks."""
-    pair = find_pair(FileSystem(), str(deck.primary), str(deck.mirror))
-    survey = take_survey(machine(FileSystem()), pair, DEFAULT_POLICY)
-    survey = take_survey(machine(FileSystem()), pair, DEFAULT_POLICY, survey)
-    return {one.name: one.state for one in survey.primary.checkpoints}
 
 
 def test_the_retention_of_hf_trainer_goes_on_as_it_did(deck: Deck) -> None:

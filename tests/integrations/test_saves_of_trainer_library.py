@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import logging
 import os
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from ckptdeck.core.checkpoint_set import find_pair, find_set
+from ckptdeck.core.checkpoint_set import find_set
 from ckptdeck.core.filesystem import FileSystem
 from ckptdeck.core.manifest import Manifest
-from ckptdeck.core.policy import DEFAULT_POLICY
 from ckptdeck.core.sighting import Record
 from ckptdeck.core.states import Role, State
-from ckptdeck.core.survey import take_survey
 from tests.cli.deck import Deck
-from tests.crash.sandbox import machine
 from tests.integrations.extra import require_extra
 from tests.integrations.ranks import free_port, run_ranks
+from tests.integrations.standing import states
 
 require_extra()
 
@@ -32,22 +29,6 @@ pytestmark = [
     pytest.mark.integrations,
     pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::UserWarning"),
 ]
-
-
-@pytest.fixture
-def deck(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Deck:
-    made = Deck(tmp_path / "data", capsys)
-    made.primary.mkdir(parents=True)
-    made.mirror.mkdir()
-    return made
-
-
-def states(deck: Deck) -> dict[str, State]:
-    """Of the primary's checkpoints, an hour from now; what is gone has been gone for two looks."""
-    pair = find_pair(FileSystem(), str(deck.primary), str(deck.mirror))
-    survey = take_survey(machine(FileSystem()), pair, DEFAULT_POLICY)
-    survey = take_survey(machine(FileSystem()), pair, DEFAULT_POLICY, survey)
-    return {one.name: one.state for one in survey.primary.checkpoints}
 
 
 def record_of(deck: Deck, name: str) -> Record | None:

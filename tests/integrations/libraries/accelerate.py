@@ -9,7 +9,7 @@ import torch
 from accelerate import Accelerator
 
 import ckptdeck
-from tests.integrations.libraries.library import Library
+from tests.integrations.libraries.contract import Library
 from tests.integrations.values import Values, values_of
 
 CHECKPOINT = "checkpoint_3"

@@ -10,7 +10,7 @@ import torch
 from transformers import BertConfig, BertForSequenceClassification, Trainer, TrainerCallback, TrainingArguments
 
 import ckptdeck
-from tests.integrations.libraries.library import Library
+from tests.integrations.libraries.contract import Library
 from tests.integrations.values import Values, values_of
 
 STEP = 6

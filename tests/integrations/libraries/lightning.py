@@ -12,7 +12,7 @@ from lightning.pytorch.callbacks import ModelCheckpoint
 from lightning.pytorch.plugins.io import TorchCheckpointIO
 
 import ckptdeck
-from tests.integrations.libraries.library import Library
+from tests.integrations.libraries.contract import Library
 from tests.integrations.values import Values, values_of
 
 CHECKPOINT = "epoch=0-step=4.ckpt"

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import orbax.checkpoint as ocp
 
 import ckptdeck
-from tests.integrations.libraries.library import Library
+from tests.integrations.libraries.contract import Library
 from tests.integrations.values import Values, values_of
 
 CHECKPOINT = "810"

@@ -8,7 +8,7 @@ from pathlib import Path
 import orbax.checkpoint as ocp
 
 import ckptdeck
-from tests.integrations.libraries.library import Library
+from tests.integrations.libraries.contract import Library
 from tests.integrations.libraries.orbax import make_state
 from tests.integrations.values import Values, values_of
 

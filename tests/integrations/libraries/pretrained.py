@@ -7,8 +7,8 @@ from pathlib import Path
 from transformers import BertForSequenceClassification
 
 import ckptdeck
+from tests.integrations.libraries.contract import Library
 from tests.integrations.libraries.hf_trainer import make_model
-from tests.integrations.libraries.library import Library
 from tests.integrations.values import Values, values_of
 
 CHECKPOINT = "bert-500"
