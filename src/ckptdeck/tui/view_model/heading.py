@@ -109,7 +109,8 @@ def _next_save(view: View) -> Line:
     survey = view.survey
     if survey is None or not survey.primary.inventory.condition.readable:
         return BLANK
-    if any(f.state is FlightState.LIVE and not f.ours for f in survey.primary.inventory.in_flight):
+    flights = survey.primary.inventory.in_flight
+    if any(f.state is FlightState.LIVE and (f.target, Role.PRIMARY) not in view.busy for f in flights):
         return line(Piece("saving now", Ink.BUSY))
     interval = survey.space[Role.PRIMARY].interval if Role.PRIMARY in survey.space else None
     saved = survey.primary.last_save
