@@ -31,33 +31,38 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, terminal: Terminal, interruption: Interruption) -> int:
+    if arguments.prometheus is not None:
+        _require_prom(arguments.prometheus)
     session = open_session(arguments, terminal, interruption)
     survey = session.look_settled()
     survey = foresee(survey, read_samples(session.host, survey))
+    if not terminal.as_json:  # whatever becomes of the metrics
+        terminal.say_all(status_lines(survey, find_trouble(survey), paint_for(terminal)))
     if arguments.prometheus is not None:
         _write_metrics(session, survey, arguments.prometheus)
     if terminal.as_json:
         from ckptdeck.cli.json_output import status_document
 
         terminal.document(status_document(survey))
-    else:
-        terminal.say_all(status_lines(survey, find_trouble(survey), paint_for(terminal)))
     session.spare_the_next(survey)
     return exit_code_of(survey)
 
 
-def _write_metrics(session: Session, survey: Survey, path: str) -> None:
-    """Whole or not at all: a collector must never read half of it. Raises UsageError, NoSpace, ItemFailed."""
-    from ckptdeck.core.small_file import write_small_file
-    from ckptdeck.monitor.prometheus import metrics_text
-
-    directory, name = os.path.split(os.path.abspath(path))
-    if not name.endswith(".prom"):
+def _require_prom(path: str) -> None:
+    if not path.endswith(".prom"):
         raise UsageError(
             f"{visible(path)} does not end with .prom",
             why="The textfile collector reads nothing else",
             next_step="Name the file something.prom, in the collector's directory",
         )
+
+
+def _write_metrics(session: Session, survey: Survey, path: str) -> None:
+    """Whole or not at all: a collector must never read half of it. Raises NoSpace, ItemFailed."""
+    from ckptdeck.core.small_file import write_small_file
+    from ckptdeck.monitor.prometheus import metrics_text
+
+    directory, name = os.path.split(os.path.abspath(path))
     try:
         write_small_file(session.host.fs, directory, name, metrics_text(survey).encode(), pid=session.host.pid)
     except OSError as error:
