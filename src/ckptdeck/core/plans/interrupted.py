@@ -135,7 +135,7 @@ def _leftover(flight: InFlight, side: Side, survey: Survey) -> PlanItem:
     refusal = no_deletion(survey) or not_quiet(flight.mtime_ns, survey.taken_at, survey.policy.min_age)
     if refusal is not None:
         return _part(Act.SKIP, flight, side, f"a leftover of {size}: {refusal.text}", guard=str(refusal.guard))
-    reason = f"{size} of an interrupted publish that nobody can complete: {visible(flight.reason)}"
+    reason = f"{size} of an interrupted publish: {visible(flight.reason)}"
     return _part(Act.DISCARD, flight, side, reason, {"mode": "tree" if flight.staged else "part"})
 
 
