@@ -21,6 +21,6 @@ def test_a_save_under_way_is_said_whoever_writes_it_and_a_copy_of_our_own_is_non
     survey = replace(seen, primary=replace(seen.primary, inventory=inventory))
     view = look(scenes.snapshot(survey=survey), scenes.NOW, None, Lock.LOCKED)
     assert "saving now" in text_of(resume_line(view, 120))
-    copying = {(flight.target, str(Role.PRIMARY)): view.snapshot.jobs[0] for flight in flights if flight.target}
+    copying = {(flight.target, str(Role.PRIMARY)): scenes.mirror_job() for flight in flights if flight.target}
     assert copying
     assert "saving now" not in text_of(resume_line(replace(view, busy=copying), 120))
