@@ -9,8 +9,10 @@ import pytest
 from ckptdeck.core.plans.prune import Retention
 from ckptdeck.core.states import Role
 from ckptdeck.core.survey import Survey
+from ckptdeck.tui.fates import Fates
+from ckptdeck.tui.thought import answer_at_once
 from ckptdeck.tui.view_model.details import detail_lines, pane_lines
-from ckptdeck.tui.view_model.fates import KEPT_FOR, MANY, Fates
+from ckptdeck.tui.view_model.foresight import KEPT_FOR, MANY
 from ckptdeck.tui.view_model.line import text_of
 from ckptdeck.tui.view_model.overview import path_of
 from ckptdeck.tui.view_model.rows import Entry, entries_of
@@ -30,7 +32,9 @@ def entry(view: View, key: str) -> Entry:
 
 def pane(view: View, key: str) -> str:
     one = entry(view, key)
-    return "\n".join(text_of(part).rstrip() for part in pane_lines(one, view, 200, Fates().of(one, view)))
+    return "\n".join(
+        text_of(part).rstrip() for part in pane_lines(one, view, 200, Fates().of(one, view, answer_at_once))
+    )
 
 
 def test_why_a_copy_stays_or_would_go() -> None:
@@ -44,26 +48,26 @@ def test_why_a_copy_stays_or_would_go() -> None:
     assert row.primary is not None
     held = replace(row.primary, sighting=replace(row.primary.sighting, pointed_at_by="latest"))
     pointed = replace(entry(pinned, scenes.name_of(50)), pair=replace(row, primary=held))
-    said = Fates().of(pointed, pinned)
+    said = Fates().of(pointed, pinned, answer_at_once)
     assert said[Role.PRIMARY].startswith("held back: latest points to it")
     assert said[Role.PRIMARY].endswith("(pointer-target)")
 
 
 def test_a_side_that_is_not_there_prunes_nothing_and_day_one_has_no_retention() -> None:
     gone = view_of(scenes.mirror_gone())
-    said = Fates().of(entry(gone, scenes.name_of(2400)), gone)
+    said = Fates().of(entry(gone, scenes.name_of(2400)), gone, answer_at_once)
     assert said[Role.PRIMARY].startswith("nothing is pruned: ")
     bare = view_of(scenes.day_one())
-    assert Fates().of(entry(bare, scenes.name_of(2300)), bare) == {}
-    assert Fates().of(None, bare) == {}
+    assert Fates().of(entry(bare, scenes.name_of(2300)), bare, answer_at_once) == {}
+    assert Fates().of(None, bare, answer_at_once) == {}
 
 
 def test_what_the_retention_says_follows_the_survey() -> None:
     fates = Fates()
     first = view_of(aftermath.kept_everything())
-    assert "would go" in fates.of(entry(first, scenes.name_of(1700)), first)[Role.MIRROR]
+    assert "would go" in fates.of(entry(first, scenes.name_of(1700)), first, answer_at_once)[Role.MIRROR]
     second = view_of(scenes.snapshot(survey=aftermath.everything_kept(34)))
-    assert "stays" in fates.of(entry(second, scenes.name_of(1700)), second)[Role.MIRROR]
+    assert "stays" in fates.of(entry(second, scenes.name_of(1700)), second, answer_at_once)[Role.MIRROR]
 
 
 def test_ten_thousand_rows_are_not_worked_out_at_every_look(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -74,13 +78,13 @@ def test_ten_thousand_rows_are_not_worked_out_at_every_look(monkeypatch: pytest.
             made.append(survey)
             super().__init__(survey)
 
-    monkeypatch.setattr("ckptdeck.tui.view_model.fates.Retention", Counting)
+    monkeypatch.setattr("ckptdeck.tui.fates.Retention", Counting)
     survey = scenes.many(MANY).survey
     assert survey is not None
     fates, row = Fates(), entries_of(survey)[5]
     for seconds in (0.0, 5.0, KEPT_FOR - 1, KEPT_FOR):
         later = replace(survey, taken_at=survey.taken_at + seconds)
-        assert fates.of(row, view_of(scenes.snapshot(survey=later)))
+        assert fates.of(row, view_of(scenes.snapshot(survey=later)), answer_at_once)
     assert [one.taken_at - survey.taken_at for one in made] == [0.0, KEPT_FOR]
 
 

@@ -12,9 +12,10 @@ import pytest
 
 from ckptdeck.core.staging import staging_place
 from ckptdeck.core.states import Role
+from ckptdeck.tui.fates import Fates
+from ckptdeck.tui.thought import answer_at_once
 from ckptdeck.tui.view_model.cells import columns_for, row_line
 from ckptdeck.tui.view_model.details import pane_lines
-from ckptdeck.tui.view_model.fates import Fates
 from ckptdeck.tui.view_model.heading import resume_line
 from ckptdeck.tui.view_model.line import text_of, width_of
 from ckptdeck.tui.view_model.rows import Entry, entries_of
@@ -45,7 +46,9 @@ def entry(view: View, key: str) -> Entry:
 
 def pane(view: View, key: str) -> str:
     one = entry(view, key)
-    return "\n".join(text_of(part).rstrip() for part in pane_lines(one, view, 200, Fates().of(one, view)))
+    return "\n".join(
+        text_of(part).rstrip() for part in pane_lines(one, view, 200, Fates().of(one, view, answer_at_once))
+    )
 
 
 def lines_of(view: View) -> Iterator[str]:

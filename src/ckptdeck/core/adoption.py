@@ -74,7 +74,6 @@ def record_finished(
     *,
     step: int | None,
     metrics: Mapping[str, float],
-    effort: Effort = UNHURRIED,
 ) -> Record:
     """Proves and records the directory `name`, of which its writer, who is asking, says that it is finished.
 
@@ -94,7 +93,7 @@ def record_finished(
             next_step="It was not recorded, so nothing will resume from it",
         )
     finish_earlier(host, Manifest(host.fs, target, pid=host.pid), unit.path, name)
-    reading = _prove(host, target, item, effort)
+    reading = _prove(host, target, item, UNHURRIED)
     return record_in_place(host, target, item, reading, metrics)
 
 

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from ckptdeck.core.safe_text import shell_word
 from ckptdeck.tui.actions import Place
 from ckptdeck.tui.bindings import bindings_for
+from ckptdeck.tui.fates import Fates
 from ckptdeck.tui.screens.acting import ActingScreen
 from ckptdeck.tui.screens.reader import Reader
 from ckptdeck.tui.view_model.dossier import dossier_lines, member_lines
-from ckptdeck.tui.view_model.fates import Fates
 from ckptdeck.tui.view_model.line import Line
 from ckptdeck.tui.view_model.overview import path_of
 from ckptdeck.tui.view_model.rows import Entry, entries_of

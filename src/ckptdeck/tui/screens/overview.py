@@ -10,12 +10,12 @@ from textual.containers import Horizontal
 from ckptdeck.core.safe_text import shell_word
 from ckptdeck.tui.actions import Place
 from ckptdeck.tui.bindings import bindings_for
+from ckptdeck.tui.fates import Fates
 from ckptdeck.tui.messages import PlanWanted, Say, ViewChanged
 from ckptdeck.tui.screens.acting import ActingScreen
 from ckptdeck.tui.screens.detail import DetailScreen
 from ckptdeck.tui.view_model.choice import Choice, actions_for, choice_of
 from ckptdeck.tui.view_model.details import detail_lines, pane_lines
-from ckptdeck.tui.view_model.fates import Fates
 from ckptdeck.tui.view_model.heading import notice_lines, resume_line
 from ckptdeck.tui.view_model.line import Line
 from ckptdeck.tui.view_model.overview import path_of

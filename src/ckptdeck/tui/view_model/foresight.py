@@ -7,8 +7,12 @@ from collections.abc import Mapping
 from ckptdeck.core.outlook import Outlook, WhatIf, freed_by_prune, look_ahead
 from ckptdeck.core.states import Role
 from ckptdeck.core.survey import Survey
-from ckptdeck.tui.view_model.fates import KEPT_FOR, MANY
 from ckptdeck.tui.view_model.view import View
+
+MANY = 2000
+"""Rows from which on working the retention out takes long enough to count (0.1 s of a core)."""
+KEPT_FOR = 60.0
+"""Seconds between two surveys of so many rows within which the first one's retention has to do."""
 
 
 class Foresight:

@@ -9,14 +9,10 @@ from ckptdeck.core.plans.plan import Act, PlanItem
 from ckptdeck.core.plans.prune import Retention
 from ckptdeck.core.states import Role
 from ckptdeck.core.survey import Survey
-from ckptdeck.tui.thought import Ask, Thought, answer_at_once
+from ckptdeck.tui.thought import Ask, Thought
+from ckptdeck.tui.view_model.foresight import KEPT_FOR, MANY
 from ckptdeck.tui.view_model.rows import Entry
 from ckptdeck.tui.view_model.view import View
-
-MANY = 2000
-"""Rows from which on working the retention out takes long enough to count (0.1 s of a core)."""
-KEPT_FOR = 60.0
-"""Seconds between two surveys of so many rows within which the first one's retention has to do."""
 
 
 class Fates:
@@ -33,7 +29,7 @@ class Fates:
             over = self._over = survey
         return self._thought.of(ask, over, lambda: Retention(over))
 
-    def of(self, entry: Entry | None, view: View, ask: Ask = answer_at_once) -> Mapping[Role, str]:
+    def of(self, entry: Entry | None, view: View, ask: Ask) -> Mapping[Role, str]:
         """Side → one sentence; empty where there is no copy, or no retention yet."""
         survey = view.survey
         if entry is None or entry.pair is None or survey is None:
