@@ -64,6 +64,21 @@ def test_a_signal_reaches_the_work() -> None:
         assert process.wait(GUARD) == 99
 
 
+def test_a_signal_that_comes_before_anybody_listens_reaches_the_work() -> None:
+    """The one who stands in dies of no signal of its own in the moment after the fork."""
+    told_at_once = """
+born = os.fork
+def fork():
+    child = born()
+    if child:
+        os.kill(os.getpid(), signal.SIGTERM)
+    return child
+os.fork = fork
+"""
+    program = f"{PRELUDE}{told_at_once}sys.exit(stand_in.run_in_child(lambda: time.sleep(60) or 0))\n"
+    assert subprocess.run([sys.executable, "-c", program], timeout=GUARD).returncode == 128 + signal.SIGTERM
+
+
 def test_what_cannot_end_keeps_nobody_waiting() -> None:
     """In place of a thread inside a call that never comes back: an exit that does not."""
     with started("os._exit = lambda code: time.sleep(60); return 3") as (process, child):

@@ -37,8 +37,11 @@ def run_in_child(work: Callable[[], int]) -> int:
     sys.stdout.flush()
     sys.stderr.flush()
     reader, writer = os.pipe()
+    # A signal before the child can be told of it waits: it would end us and leave the child to its terminal.
+    former = signal.pthread_sigmask(signal.SIG_BLOCK, _FORWARDED)
     child = os.fork()
     if child == 0:
+        signal.pthread_sigmask(signal.SIG_SETMASK, former)
         os.close(reader)
         _end_with_parent()
         code = work()
@@ -49,6 +52,7 @@ def run_in_child(work: Callable[[], int]) -> int:
     os.close(writer)
     told: list[tuple[int, float]] = []
     with _forwarding(child, told):
+        signal.pthread_sigmask(signal.SIG_SETMASK, former)
         said = _what_it_says(child, reader, told)
     os.close(reader)
     return said
