@@ -31,7 +31,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
         return Terminal(stdin=Screen(), stdout=Screen(), stderr=Screen(), **options)
 
     monkeypatch.setattr(ckptdeck.tui.run, "run_console", run_console)
-    monkeypatch.setattr(ckptdeck.cli.console, "run_in_child", lambda work: work())
+    monkeypatch.setattr(ckptdeck.cli.console, "run_in_child", lambda work, _lost: work())
     monkeypatch.setattr(entry, "Terminal", on_screen)
     return starts
 

@@ -56,6 +56,16 @@ def test_the_code_is_that_of_the_work_however_it_ends(work: str, code: int) -> N
         assert child != process.pid
 
 
+@pytest.mark.parametrize(
+    ("work", "lost"),
+    [("return 143", []), ("os._exit(143)", []), ("os.kill(os.getpid(), signal.SIGSEGV)", [139])],
+)
+def test_who_stands_in_is_told_only_of_work_that_was_killed(work: str, lost: list[int]) -> None:
+    program = f"{PRELUDE}def work():\n    {work}\nstand_in.run_in_child(work, lambda code: print(code))\n"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=GUARD, check=True)
+    assert [int(line) for line in done.stdout.split()] == lost
+
+
 def test_a_signal_reaches_the_work() -> None:
     with started("signal.signal(signal.SIGTERM, lambda *_: os._exit(99)); ready(); time.sleep(60)") as (process, _):
         assert process.stdout is not None

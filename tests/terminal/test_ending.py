@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
+import shlex
 import signal
+import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
 
 from tests.terminal.run import Run
-from tests.terminal.screen import CKPTDECK, Screen, processes_naming, wait_until
+from tests.terminal.screen import CKPTDECK, PATIENCE, Screen, processes_naming, wait_until
 from tests.terminal.test_acting import demo_of, slow_mirror, verified_rows
 
 Open = Callable[..., Screen]
@@ -74,6 +76,51 @@ def test_it_can_be_stopped_and_goes_on(run: Run, open_screen: Open, number: int)
     screen.press_until("q", lambda text: "ENDED " in text)
     assert screen.ended() == 0
     assert screen.is_sane()
+
+
+def test_one_that_a_shell_took_the_terminal_from_goes_on_without_a_line_s_end(run: Run, open_screen: Open) -> None:
+    """A shell with job control reads whole lines while the job is stopped, and both read what is typed."""
+    run.save_directly(50)
+    screen = open_screen("env", "PS1=READY ", "bash", "--norc", "--noediting", "-i")
+    screen.wait_for("READY")
+    screen.type(shlex.join((*CKPTDECK, *run.directories)), "Enter")
+    screen.wait_for("structure-ok")
+    console = screen.pid_of(*run.directories)
+    os.kill(parent_of(console), signal.SIGSTOP)  # its child goes on, and reads
+    screen.wait_for("Stopped")
+    # The first word may be the console's, which stops when it reads in the background.
+    screen.press_until("Enter", lambda _: state_of(console) == "T")
+    screen.type("fg", "Enter")
+    screen.wait_for(lambda text: "structure-ok" in text and "fg" not in text)
+    screen.press_until("q", lambda text: "READY" in text)
+    assert screen.is_sane()
+
+
+def test_a_burst_of_going_on_keeps_nobody_waiting(run: Run, open_screen: Open) -> None:
+    run.save_directly(50)
+    screen = open_screen(*CKPTDECK, *run.directories)
+    screen.wait_for("structure-ok")
+    console = screen.pid_of(*run.directories)
+    before = time.monotonic()
+    for _ in range(300):
+        os.kill(console, signal.SIGCONT)
+        time.sleep(0.002)  # as one, they would be one signal
+    screen.press_until("q", lambda text: "ENDED " in text)
+    assert screen.ended() == 0
+    assert time.monotonic() - before < PATIENCE / 4
+    assert screen.is_sane()
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSEGV])
+def test_a_killed_one_leaves_the_terminal_sane(run: Run, open_screen: Open, number: int) -> None:
+    run.save_directly(50)
+    screen = open_screen(*CKPTDECK, *run.directories)
+    screen.wait_for("structure-ok")
+    assert not screen.is_sane()
+    os.kill(screen.pid_of(*run.directories), number)
+    assert screen.ended() == 128 + number
+    assert screen.is_sane()
+    assert "final name" in screen.text()
 
 
 def test_closing_the_terminal_of_a_stopped_one_ends_it(run: Run, open_screen: Open) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import logging
 import os
+import signal
 
 from ckptdeck.cli.arguments import Selection, add_selection, select
 from ckptdeck.cli.interruption import Interruption
@@ -49,7 +50,26 @@ def run(arguments: argparse.Namespace, terminal: Terminal, _interruption: Interr
             bell=user.bell,
         )
 
-    return run_in_child(open_console)
+    from ckptdeck.tui.left_terminal import remember_terminal
+
+    give_back = remember_terminal()
+
+    def lost(code: int) -> None:
+        give_back()
+        terminal.complain(
+            f"The console was ended by {_signal_name(code)} and could not say what its jobs were doing. Nothing "
+            "unfinished has a final name; the next start offers to go on."
+        )
+
+    return run_in_child(open_console, lost)
+
+
+def _signal_name(code: int) -> str:
+    """What ended a process with this exit code, for people."""
+    try:
+        return signal.Signals(code - 128).name
+    except ValueError:
+        return f"signal {code - 128}"
 
 
 def _select_in_time(arguments: argparse.Namespace) -> Selection:

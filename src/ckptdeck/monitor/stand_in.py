@@ -28,11 +28,12 @@ _SETTLE = 0.05
 """Seconds after which a child that stopped is stopped: when a whole job goes on, the word reaches us one by one."""
 
 
-def run_in_child(work: Callable[[], int]) -> int:
+def run_in_child(work: Callable[[], int], lost: Callable[[int], None] = lambda code: None) -> int:
     """The exit code of `work` (0 to 255), which runs in a child of this process and of its terminal.
 
     Signals are passed on to the child, and when it stops we stop. What `work` raises goes on being raised in the child
-    alone, whose exit code is then that of its process. No other thread may run.
+    alone, whose exit code is then that of its process. `lost` gets the code where the child could not end in order: a
+    signal killed it, or it is not waited for any more. No other thread may run.
     """
     sys.stdout.flush()
     sys.stderr.flush()
@@ -53,24 +54,26 @@ def run_in_child(work: Callable[[], int]) -> int:
     told: list[tuple[int, float]] = []
     with _forwarding(child, told):
         signal.pthread_sigmask(signal.SIG_SETMASK, former)
-        said = _what_it_says(child, reader, told)
+        code, in_order = _wait_for(child, reader, told)
+        if not in_order:
+            lost(code)
     os.close(reader)
-    return said
+    return code
 
 
-def _what_it_says(child: int, reader: int, told: Sequence[tuple[int, float]]) -> int:
+def _wait_for(child: int, reader: int, told: Sequence[tuple[int, float]]) -> tuple[int, bool]:
     """Its code as soon as it is told; that of its end when it ended without a word, that of the signal when nobody can
-    say."""
+    say. Whether it ended by itself."""
     while not select.select([reader], [], [], 1.0)[0]:  # signals are handled between two calls
         if told and time.monotonic() - told[0][1] > _PATIENCE:
-            return _KILLED + told[0][0]
+            return _KILLED + told[0][0], False
     said = os.read(reader, 1)
     if said:
         with contextlib.suppress(ChildProcessError):
             os.waitpid(child, os.WNOHANG)
-        return said[0]
+        return said[0], True
     code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    return code if code >= 0 else _KILLED - code
+    return (code, True) if code >= 0 else (_KILLED - code, False)
 
 
 @contextlib.contextmanager

@@ -57,7 +57,7 @@ class ConsoleApp(App[None]):
     COMMANDS: ClassVar = {RegistryCommands}
 
     def __init__(self, engine: Engine, settings: ConsoleSettings, view_state: ViewState) -> None:
-        super().__init__(ansi_color=True if settings.no_colour else None)
+        super().__init__(settings.driver, ansi_color=True if settings.no_colour else None)
         self._engine = engine
         self._settings = settings
         self._order = Order(view_state.order) if view_state.order in set(Order) else Order.NEWEST

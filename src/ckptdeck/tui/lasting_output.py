@@ -77,7 +77,7 @@ def lasting_output() -> Iterator[LastingOutput | None]:
     if terminal is None:
         yield None
         return
-    fd = _open_anew(terminal.fileno())
+    fd = open_anew(terminal.fileno(), os.O_WRONLY)
     output = LastingOutput(terminal, fd)
     sys.__stderr__ = output  # type: ignore[misc, assignment]
     try:
@@ -87,11 +87,11 @@ def lasting_output() -> Iterator[LastingOutput | None]:
         os.close(fd)
 
 
-def _open_anew(terminal: int) -> int:
-    """An open file of our own: that it does not block is nothing the shell's has to suffer from. Where the terminal has
-    no name here (a container's may not), the shell's, which blocks."""
+def open_anew(terminal: int, access: int) -> int:
+    """For reading or for writing, an open file of our own: that it does not block is nothing the shell's has to suffer
+    from. Where the terminal has no name here (a container's may not), the shell's, which blocks."""
     try:
-        return os.open(os.ttyname(terminal), os.O_WRONLY | os.O_NOCTTY | os.O_NONBLOCK | os.O_CLOEXEC)
+        return os.open(os.ttyname(terminal), access | os.O_NOCTTY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
         return os.dup(terminal)
 

@@ -24,6 +24,10 @@ _ECHO = 0.5
 """Seconds after coming back in which being told to stop is the same word heard twice: from the shell, which tells all
 of a job, and from the process that stands in for this one."""
 
+_SETTLE, _BETWEEN = 0.1, 0.5
+"""Seconds after coming back until the terminal is taken anew, in which the same word may come again, and between two
+times, as all stands still for a moment then."""
+
 _CODES = {signal.SIGHUP: HANGUP_CODE, signal.SIGINT: 130, signal.SIGTERM: 143}
 
 
@@ -43,7 +47,7 @@ def follow_signals(end: Callable[[int], None], come_back: Callable[[], None], st
     for number, code in _CODES.items():
         if signal.getsignal(number) is not signal.SIG_IGN:
             loop.add_signal_handler(number, end, code)
-    loop.add_signal_handler(signal.SIGCONT, come_back)
+    loop.add_signal_handler(signal.SIGCONT, _seldom(loop, come_back))
     back_at = -_ECHO
 
     def stop() -> None:
@@ -53,6 +57,25 @@ def follow_signals(end: Callable[[int], None], come_back: Callable[[], None], st
             back_at = loop.time()
 
     loop.add_signal_handler(signal.SIGTSTP, stop)
+
+
+def _seldom(loop: asyncio.AbstractEventLoop, act: Callable[[], None]) -> Callable[[], None]:
+    """What acts soon after it was called, however often, and at most once per `_BETWEEN`."""
+    acted_at = -_BETWEEN
+    pending = False
+
+    def run() -> None:
+        nonlocal acted_at, pending
+        act()
+        acted_at, pending = loop.time(), False
+
+    def call() -> None:
+        nonlocal pending
+        if not pending:
+            pending = True
+            loop.call_at(max(loop.time() + _SETTLE, acted_at + _BETWEEN), run)
+
+    return call
 
 
 def in_foreground() -> bool:

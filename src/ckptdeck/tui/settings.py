@@ -10,6 +10,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import tzinfo
 
+from textual.driver import Driver
+
+from ckptdeck.tui.lasting_input import LastingDriver
+
 LOCAL_POLL = 0.2
 REMOTE_POLL = 0.5
 """Seconds between two looks at the engine's snapshot; over SSH every painted line travels."""
@@ -33,6 +37,8 @@ class ConsoleSettings:
     monotonic: Callable[[], float] = time.monotonic
     terminal_alive: Callable[[], bool] = lambda: True
     """False once nobody can see the console any more."""
+    driver: type[Driver] | None = None
+    """What reads the terminal's keys; None for Textual's own choice."""
     follow_signals: bool = False
     """Whether TERM, HUP and INT end the console in order; only the main thread may ask for that."""
 
@@ -48,6 +54,7 @@ def settings_for(environment: Mapping[str, str], *, read_only: bool, start_locke
         no_colour="NO_COLOR" in environment,
         poll=REMOTE_POLL if environment.get("SSH_CONNECTION") else LOCAL_POLL,
         terminal_alive=_terminal_alive,
+        driver=LastingDriver,
         follow_signals=True,
     )
 
