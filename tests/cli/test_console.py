@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +61,30 @@ def test_options_beat_the_user_s_file(deck: Deck, started: list[dict[str, Any]],
     (start,) = started
     assert (start["read_only"], start["mouse"], start["start_locked"], start["theme"]) == (True, False, False, "night")
     assert start["bell"] is False
+
+
+@pytest.fixture
+def hanging(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A configuration file that does not answer: nobody writes into this pipe until the end."""
+    file = tmp_path / "config" / "ckptdeck" / "config.toml"
+    file.parent.mkdir(parents=True)
+    os.mkfifo(file)
+    monkeypatch.setattr(ckptdeck.cli.console, "_LOOK_FOR", 0.1)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    yield file
+    with suppress(OSError):
+        os.close(os.open(file, os.O_WRONLY | os.O_NONBLOCK))
+
+
+def test_a_home_that_hangs_means_the_defaults(deck: Deck, started: list[dict[str, Any]], hanging: Path) -> None:
+    assert deck.run("console", deck.primary).code == 0
+    assert started[0]["start_locked"] is True
+
+
+def test_a_file_that_is_needed_and_hangs_is_said(deck: Deck, started: list[dict[str, Any]], hanging: Path) -> None:
+    assert deck.run("console", deck.primary, "--config", hanging).code == 2
+    assert deck.run("console").code == 2  # it would say which set
+    assert started == []
 
 
 def test_json_asks_for_a_document_the_console_has_not(deck: Deck, started: list[dict[str, Any]]) -> None:

@@ -111,6 +111,20 @@ def test_a_burst_of_going_on_keeps_nobody_waiting(run: Run, open_screen: Open) -
     assert screen.is_sane()
 
 
+def test_a_home_that_hangs_keeps_nobody_waiting(run: Run, open_screen: Open, tmp_path: Path) -> None:
+    """Pipes that nobody reads or writes, in place of files on a mount that does not answer."""
+    run.save_directly(50)
+    for name in ("view.json", "view.json.part"):
+        (tmp_path / "state" / "ckptdeck").mkdir(parents=True, exist_ok=True)
+        os.mkfifo(tmp_path / "state" / "ckptdeck" / name)
+    screen = open_screen(*CKPTDECK, *run.directories, XDG_STATE_HOME=str(tmp_path / "state"))
+    screen.wait_for("structure-ok")
+    console = screen.pid_of(*run.directories)
+    screen.type("T", "q")
+    assert screen.ended() == 0
+    wait_until(lambda: not Path(f"/proc/{console}").exists())
+
+
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSEGV])
 def test_a_killed_one_leaves_the_terminal_sane(run: Run, open_screen: Open, number: int) -> None:
     run.save_directly(50)

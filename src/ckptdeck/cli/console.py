@@ -7,18 +7,18 @@ import logging
 import os
 import signal
 
-from ckptdeck.cli.arguments import Selection, add_selection, select
+from ckptdeck.cli.arguments import Selection, add_selection, is_directory_word, select
 from ckptdeck.cli.interruption import Interruption
 from ckptdeck.cli.terminal import Terminal
 from ckptdeck.core.errors import UsageError
 from ckptdeck.core.filesystem import FileSystem
-from ckptdeck.core.safe_text import shell_word
-from ckptdeck.monitor.desk import Desk
+from ckptdeck.core.safe_text import shell_word, visible
+from ckptdeck.monitor.desk import answer_within
 from ckptdeck.monitor.stand_in import run_in_child
-from ckptdeck.monitor.user_config import read_user_config
+from ckptdeck.monitor.user_config import UserConfig, default_path, named_path, read_user_config
 
 _LOOK_FOR = 3.0
-"""Seconds that directories get to say what they are."""
+"""Seconds that directories get to say what they are, and the user's file to be read."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -33,8 +33,8 @@ def run(arguments: argparse.Namespace, terminal: Terminal, _interruption: Interr
     logging.getLogger("ckptdeck").addHandler(logging.NullHandler())
 
     def open_console() -> int:
+        user = _settings_in_time(arguments)
         selection = _select_in_time(arguments)
-        user = read_user_config(arguments.config, os.environ)
 
         from ckptdeck.monitor.engine import LiveEngine
         from ckptdeck.monitor.host import this_host
@@ -72,11 +72,25 @@ def _signal_name(code: int) -> str:
         return f"signal {code - 128}"
 
 
+def _settings_in_time(arguments: argparse.Namespace) -> UserConfig:
+    """The user's file, looked at for a moment only: their home may hang. Then the defaults, unless it is needed to know
+    what to show."""
+    try:
+        return answer_within(_LOOK_FOR, lambda: read_user_config(arguments.config, os.environ))
+    except TimeoutError as error:
+        path = named_path(arguments.config, os.environ)
+        if path is None and (arguments.primary or any(map(is_directory_word, arguments.words))):
+            return UserConfig()
+        raise UsageError(
+            f"The configuration file does not answer: {visible(path or default_path(os.environ))}",
+            next_step="Look at its mount, or name the directories and no configuration file",
+        ) from error
+
+
 def _select_in_time(arguments: argparse.Namespace) -> Selection:
     """What was named, looked at for a moment only: a mount that hangs is for the console to show."""
-    looked = Desk().ask("selection", lambda: select(arguments, FileSystem(), os.environ))
     try:
-        return looked.result(_LOOK_FOR)
+        return answer_within(_LOOK_FOR, lambda: select(arguments, FileSystem(), os.environ))
     except TimeoutError:
         return select(arguments, FileSystem(), os.environ, look=False)
 

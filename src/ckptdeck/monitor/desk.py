@@ -74,6 +74,15 @@ class Desk:
             del asked  # the picture it was about may be large
 
 
+def answer_within(seconds: float, question: Callable[[], Answer]) -> Answer:
+    """What `question` returns or raises. Raises TimeoutError when that takes longer; its thread is then left alone."""
+    desk = Desk()
+    try:
+        return desk.ask(FIRST, question).result(seconds)
+    finally:
+        desk.close()
+
+
 def _answer(asked: _Asked) -> None:
     try:
         said = asked.question()

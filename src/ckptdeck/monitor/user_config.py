@@ -40,7 +40,7 @@ def read_user_config(explicit: str | None, environ: Mapping[str, str]) -> UserCo
 
     Raises UsageError naming file, key and what is allowed.
     """
-    named = explicit or environ.get(CONFIG_VARIABLE)
+    named = named_path(explicit, environ)
     path = named or default_path(environ)
     try:
         with open(path, "rb") as file:
@@ -53,6 +53,11 @@ def read_user_config(explicit: str | None, environ: Mapping[str, str]) -> UserCo
             next_step=f"Correct the path given by --config or ${CONFIG_VARIABLE}, or leave it out",
         ) from error
     return _decode(data, path)
+
+
+def named_path(explicit: str | None, environ: Mapping[str, str]) -> str | None:
+    """`explicit` (`--config`), else `$CKPTDECK_CONFIG`; None when neither names a file."""
+    return explicit or environ.get(CONFIG_VARIABLE) or None
 
 
 def default_path(environ: Mapping[str, str]) -> str:

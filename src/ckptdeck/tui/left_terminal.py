@@ -1,4 +1,4 @@
-"""A console that was killed leaves its terminal as it needed it; who stands in for it, without the UI, puts it right."""
+"""A console that was killed leaves its terminal as it needed it. Who stands in for it puts that right, with no UI."""
 
 from __future__ import annotations
 

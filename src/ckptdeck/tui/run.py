@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import replace
+from typing import TypeVar
 
+from ckptdeck.monitor.desk import answer_within
 from ckptdeck.monitor.snapshot import Engine
-from ckptdeck.monitor.view_state import load_view_state, save_view_state, view_state_path
+from ckptdeck.monitor.view_state import ViewState, load_view_state, save_view_state, view_state_path
 from ckptdeck.tui import lifecycle
 from ckptdeck.tui.app import ConsoleApp
 from ckptdeck.tui.collecting import only_young_objects
 from ckptdeck.tui.lasting_output import give_it_a_size, lasting_output
 from ckptdeck.tui.messages import TakenUp
 from ckptdeck.tui.settings import settings_for
+
+Answer = TypeVar("Answer")
+_MOMENT = 0.5
+"""Seconds that the place of what is remembered gets to answer."""
 
 
 def run_console(
@@ -26,7 +33,7 @@ def run_console(
 ) -> int:
     """Runs the console until it is left; its exit code: 0, or 128 and the signal that ended it."""
     path = view_state_path(os.environ)
-    state = load_view_state(path)
+    state = _in_a_moment(lambda: load_view_state(path), ViewState())
     if theme is not None:
         state = replace(state, theme=theme)
     if os.environ.get("SSH_CONNECTION"):
@@ -43,5 +50,13 @@ def run_console(
         finally:
             engine.stop(lifecycle.STOP_WITHIN)
     if app.view_state != state:
-        save_view_state(path, app.view_state)
+        _in_a_moment(lambda: save_view_state(path, app.view_state), False)
     return app.return_code or 0
+
+
+def _in_a_moment(question: Callable[[], Answer], otherwise: Answer) -> Answer:
+    """The home directory may hang, and how somebody likes to look is not worth waiting for."""
+    try:
+        return answer_within(_MOMENT, question)
+    except TimeoutError:
+        return otherwise
