@@ -8,7 +8,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -47,8 +47,12 @@ class Found:
     flights: list[tuple[DirectoryEntry, os.stat_result, NameReading]] = field(default_factory=list)
     pointers: list[str] = field(default_factory=list)
     links: dict[str, str] = field(default_factory=dict)
+    markers: dict[str, str] = field(default_factory=dict)
+    """What a marker is called after → the marker that says it is not finished."""
     unfinished: dict[str, str] = field(default_factory=dict)
-    """Checkpoint → the marker beside it that says it is not finished."""
+    """Checkpoint → the marker beside it."""
+    grouped: frozenset[str] = frozenset()
+    """Names that are members of a group."""
 
 
 class Gathering:
@@ -76,14 +80,18 @@ class Gathering:
         found = self._found
         listed = {entry.name: entry for entry in entries}
         grouped = self._groups(listed)
-        taken = {member for group in grouped for member in group.members}
-        for entry in listed.values():
-            if entry.name not in taken:
-                self._sort(entry)
+        found.grouped = frozenset(member for group in grouped for member in group.members)
+        self.sort_singles(entry for entry in listed.values() if entry.name not in found.grouped)
         for group in grouped:
             self._keep(self._group_sighting(group, listed))
-        found.unfinished = _marked(found.unfinished, {*listed, *(group.name for group in grouped)})
+        found.unfinished = marked(found.markers, {*listed, *(group.name for group in grouped)})
         return found
+
+    def sort_singles(self, entries: Iterable[DirectoryEntry]) -> Found:
+        """Names that are in no group; what marks them is left to the caller."""
+        for entry in entries:
+            self._sort(entry)
+        return self._found
 
     # --- one name
 
@@ -105,7 +113,7 @@ class Gathering:
                 found.pointers.append(name)
         elif reading.role is NameRole.MARKER:
             if reading.target:
-                found.unfinished[reading.target] = name
+                found.markers[reading.target] = name
         elif reading.role is not NameRole.OURS:
             self._keep(self._sighting(entry, reading))
 
@@ -273,14 +281,16 @@ class Gathering:
         )
 
 
-def _marked(markers: Mapping[str, str], names: set[str]) -> dict[str, str]:
-    """Checkpoint → its marker. NeMo's `<name>-unfinished` is also that of `<name>.ckpt` and of the EMA of both."""
-    found = {}
-    for target, marker in markers.items():
-        for name in (target, f"{target}.ckpt", f"{target}-EMA", f"{target}-EMA.ckpt", f"{target}.nemo"):
-            if name in names:
-                found[name] = marker
-    return found
+def marked(markers: Mapping[str, str], names: Container[str]) -> dict[str, str]:
+    """Checkpoint → its marker, of those among `names`."""
+    return {name: marker for target, marker in markers.items() for name in names_marked((target,)) if name in names}
+
+
+def names_marked(targets: Iterable[str]) -> Iterator[str]:
+    """Every name that markers called after `targets` speak of. NeMo's `<name>-unfinished` is also that of
+    `<name>.ckpt` and of the EMA of both."""
+    for target in targets:
+        yield from (target, f"{target}.ckpt", f"{target}-EMA", f"{target}-EMA.ckpt", f"{target}.nemo")
 
 
 def _same_thing(before: Sighting, now: Sighting) -> bool:

@@ -94,6 +94,11 @@ def find_groups(
     return tuple(groups)
 
 
+def may_be_part(name: str, reading: NameReading, *, by_words: bool) -> bool:
+    """Other names may make a group together with the file called `name`."""
+    return _key_of(name, reading, by_words=by_words) is not None
+
+
 def _recorded(
     readings: Mapping[str, NameReading], records: Mapping[str, Record], names: Set[str], single: Set[str]
 ) -> tuple[dict[str, list[str]], dict[str, str]]:

@@ -13,6 +13,9 @@ from ckptdeck.core.sighting import Inventory, ReadBefore, Record
 from ckptdeck.core.states import Kind
 from ckptdeck.core.values import dataclass
 
+ENOUGH = 2
+"""Listings in a row that lack a name: they agree, and a third says no more."""
+
 
 @dataclass(frozen=True, slots=True)
 class Listing:
@@ -21,7 +24,7 @@ class Listing:
     books: ReadBefore | None
     entries: list[DirectoryEntry]
     missing: Mapping[str, int]
-    """Recorded names that are not listed → how many listings in a row lacked them."""
+    """Recorded names that are not listed → how many listings in a row lacked them, up to `ENOUGH`."""
 
     @property
     def contents(self) -> ManifestContents:
@@ -38,12 +41,12 @@ def list_set(fs: FileSystem, checkpoint_set: CheckpointSet, now: float, previous
     books = read_bookkeeping(fs, checkpoint_set, now, previous.read if previous is not None else None)
     entries = fs.list_directory(checkpoint_set.root)
     lacking = _lacking(books, entries)
-    if lacking <= known.keys() and not any(entry.error == errno.ENOENT for entry in entries):
-        return Listing(books, entries, {name: known[name] + 1 for name in lacking})
+    if lacking <= known and not any(entry.error == errno.ENOENT for entry in entries):
+        return Listing(books, entries, dict.fromkeys(lacking, ENOUGH))
     entries = fs.list_directory(checkpoint_set.root)
     books = read_bookkeeping(fs, checkpoint_set, now, books)
     again = _lacking(books, entries)
-    return Listing(books, entries, {name: known.get(name, 0) + (2 if name in lacking else 1) for name in again})
+    return Listing(books, entries, {name: ENOUGH if name in lacking or name in known else 1 for name in again})
 
 
 def _lacking(books: ReadBefore | None, entries: list[DirectoryEntry]) -> set[str]:
@@ -59,7 +62,7 @@ def _has_members(record: Record, listed: set[str]) -> bool:
     return record.kind is Kind.GROUP and any(member.path in listed for member in record.members)
 
 
-def _known_missing(previous: Inventory | None) -> dict[str, int]:
+def _known_missing(previous: Inventory | None) -> set[str]:
     if previous is None:
-        return {}
-    return {sighting.name: sighting.seen_missing for sighting in previous.sightings if sighting.seen_missing >= 2}
+        return set()
+    return {sighting.name for sighting in previous.sightings if sighting.seen_missing >= ENOUGH}

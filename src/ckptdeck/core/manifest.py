@@ -91,6 +91,8 @@ class ManifestContents:
     """By directory and file name, so that the next reading opens only what changed."""
     opened: int = 0
     """How many files had to be read for it."""
+    unsettled: Mapping[str, frozenset[str]] = field(default_factory=dict, repr=False)
+    """By directory, the files that must be read again whatever their stat says."""
 
 
 def stamp_of(status: os.stat_result) -> tuple[int, int, int, int]:
@@ -146,20 +148,25 @@ class Manifest:
         else:
             old = previous.kept if previous is not None else {}
         kept: dict[str, dict[str, Kept]] = {}
+        unsettled: dict[str, frozenset[str]] = {}
         opened = 0
         for directory, entries in listed.items():
             known = old.get(directory, {})
             kept[directory] = here = {}
+            young: list[str] = []
             for entry in entries:
                 before = known.get(entry.name)
                 if before is not None and before.stands(entry.stat):
                     here[entry.name] = before
-                elif (now := self._load(directory, entry, now_ns)) is not None:
+                elif (now := self.load(directory, entry, now_ns)) is not None:
                     here[entry.name] = now
                     opened += 1
-        return _contents(kept, opened)
+                    young += [] if now.settled else [entry.name]
+            unsettled[directory] = frozenset(young)
+        return _contents(kept, opened, unsettled)
 
-    def _load(self, directory: str, entry: DirectoryEntry, now_ns: int) -> Kept | None:
+    def load(self, directory: str, entry: DirectoryEntry, now_ns: int) -> Kept | None:
+        """One file as it is now; None when it is gone, or is no record, receipt or pin."""
         is_pin = directory == self.pins_directory
         if entry.name.startswith(".") or not (is_pin or entry.name.endswith((RECORD, NEXT))):
             return None
@@ -260,7 +267,9 @@ def _require_place(file_name: str, name: str, *, is_pin: bool) -> None:
         raise ValueError(f"it is about {name!r}, which is stored elsewhere")
 
 
-def _contents(kept: Mapping[str, Mapping[str, Kept]], opened: int) -> ManifestContents:
+def _contents(
+    kept: Mapping[str, Mapping[str, Kept]], opened: int, unsettled: Mapping[str, frozenset[str]]
+) -> ManifestContents:
     records: dict[str, Record] = {}
     next_records: dict[str, Record] = {}
     receipts: dict[str, Receipt] = {}
@@ -277,4 +286,4 @@ def _contents(kept: Mapping[str, Mapping[str, Kept]], opened: int) -> ManifestCo
                 pins[one.name] = value
             else:
                 damaged.append(value)
-    return ManifestContents(records, next_records, receipts, pins, tuple(damaged), kept, opened)
+    return ManifestContents(records, next_records, receipts, pins, tuple(damaged), kept, opened, unsettled)

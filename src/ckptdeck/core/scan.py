@@ -7,34 +7,18 @@ alone; a listing that fails is a condition of the side, and then nothing is call
 from __future__ import annotations
 
 import os
-import stat
 from dataclasses import replace
 
-from ckptdeck.core.bookkeeping import list_quarantine, list_removals, read_records_of_lost_root
+from ckptdeck.core.bookkeeping import read_records_of_lost_root
 from ckptdeck.core.checkpoint_set import CheckpointSet
-from ckptdeck.core.closer_look import may_be_written, moved_since, needs_probe, with_structure, with_traces
 from ckptdeck.core.errors import describe_os_error
 from ckptdeck.core.filesystem import once_more
-from ckptdeck.core.flight import UNTRACED, Flight, Trace, find_traces, judge_flight
-from ckptdeck.core.folding import folding_of
-from ckptdeck.core.gathering import Found, Gathering, as_recorded
 from ckptdeck.core.host import Host
-from ckptdeck.core.in_place import flight_in_place
-from ckptdeck.core.listing import list_set
-from ckptdeck.core.manifest import ManifestContents
-from ckptdeck.core.naming import FOREIGN_FAMILY, NameReading, NameRole, part_name, read_name
-from ckptdeck.core.pointers import TRAINER_STATE, find_best, read_pointers
+from ckptdeck.core.naming import FOREIGN_FAMILY
 from ckptdeck.core.policy import Policy
-from ckptdeck.core.safe_text import visible
-from ckptdeck.core.siblings import Siblings
-from ckptdeck.core.sighting import InFlight, Inventory, Member, Quarantined, Removing, Sighting, Warning
-from ckptdeck.core.staged_look import StagedLook, look_at_staged, size_of_tree, trace_tree
-from ckptdeck.core.states import Condition, Kind
-from ckptdeck.core.times import is_quiet
-from ckptdeck.core.unit import member_of
-from ckptdeck.core.volume import volume_of
-
-_FOREIGN = NameReading(NameRole.FOREIGN, FOREIGN_FAMILY)
+from ckptdeck.core.side_look import SideLook
+from ckptdeck.core.sighting import Inventory, Sighting
+from ckptdeck.core.states import Condition
 
 
 def scan(host: Host, checkpoint_set: CheckpointSet, policy: Policy, previous: Inventory | None = None) -> Inventory:
@@ -43,23 +27,11 @@ def scan(host: Host, checkpoint_set: CheckpointSet, policy: Policy, previous: In
     `previous` is the inventory of the look before, taken under a policy that reads names alike. From it come growth,
     movement, and everything that need not be opened again.
     """
-    document = checkpoint_set.document
-    bare = Inventory(
-        role=checkpoint_set.role,
-        root=checkpoint_set.root,
-        control=checkpoint_set.control,
-        set_id=document.set_id if document is not None else None,
-        run_id=document.run_id if document is not None else None,
-        condition=checkpoint_set.condition,
-        why=checkpoint_set.why,
-        taken_at=host.clock.now(),
-        volume=None,
-        boot_id=host.boot_id,
-    )
+    bare = bare_inventory(host, checkpoint_set)
     if not checkpoint_set.condition.readable:
         return _unreadable(host, checkpoint_set, bare, previous)
     try:
-        return once_more(lambda: _Scan(host, checkpoint_set, policy, previous, bare).run())
+        return once_more(lambda: SideLook(host, checkpoint_set, policy, previous, bare).run())
     except OSError as error:
         why = describe_os_error(error, os.fsdecode(error.filename or checkpoint_set.root))
         failed = replace(bare, condition=Condition.UNREADABLE, why=why)
@@ -80,236 +52,18 @@ def _unreadable(host: Host, checkpoint_set: CheckpointSet, bare: Inventory, prev
     return replace(bare, sightings=tuple(replace(sighting, error=why) for sighting in known.values()))
 
 
-class _Scan:
-    def __init__(
-        self, host: Host, checkpoint_set: CheckpointSet, policy: Policy, previous: Inventory | None, bare: Inventory
-    ) -> None:
-        self._host = host
-        self._fs = host.fs
-        self._set = checkpoint_set
-        self._policy = policy
-        self._previous = previous
-        self._bare = bare
-        self._now = bare.taken_at
-        self._elapsed = bare.taken_at - previous.taken_at if previous is not None else 0.0
-        self._before = {s.name: s for s in previous.sightings} if previous is not None else {}
-        self._flights_before = {f.name: f for f in previous.in_flight} if previous is not None else {}
-        self._contents = ManifestContents()
-        self._damaged: dict[str, str] = {}
-        self._traces: dict[tuple[int, int], Trace] = {}
-        self._warnings: list[Warning] = []
-
-    def run(self) -> Inventory:
-        """Raises OSError when the side as a whole cannot be looked at."""
-        root = self._set.root
-        volume = volume_of(self._fs, root)
-        listing = list_set(self._fs, self._set, self._now, self._previous)
-        self._contents = listing.contents
-        self._damaged = self._damage()
-        gathering = Gathering(self._fs, self._set, self._policy, self._contents, self._damaged, self._before)
-        found = gathering.sort_out(listing.entries)
-        steps = {sighting.name: sighting.step for sighting in (*found.same.values(), *found.fresh)}
-        pointers, pointed_at, warnings = read_pointers(self._fs, root, found.pointers, found.links, steps)
-        self._warnings += warnings
-        seen_best = self._previous.best if self._previous is not None else None
-        best = find_best(self._fs, root, (*found.same.values(), *found.fresh), seen_best)
-        if best is not None and best.target in steps:
-            pointed_at.setdefault(best.target, f"{best.source}/{TRAINER_STATE}")
-        fresh = self._closer_look(found)
-        sightings = [
-            _beside(sighting, pointed_at.get(sighting.name), found.unfinished.get(sighting.name))
-            for sighting in (*found.same.values(), *fresh)
-        ]
-        staged = self._staged()
-        in_work = found.flights or staged or any(s.held or s.moved for s in fresh)
-        siblings = Siblings(sightings) if in_work else Siblings(())
-        local = volume.fs_class == "local"
-        names = {entry.name for entry in listing.entries} | {sighting.name for sighting in sightings}
-        missing = (self._missing(name, listings) for name, listings in listing.missing.items())
-        return replace(
-            self._bare,
-            volume=volume,
-            sightings=(*sightings, *missing),
-            in_flight=(
-                *self._unfinished(found, siblings, local),
-                *(self._judge_staged(tree, siblings, local) for tree in staged),
-                *self._in_place(fresh, siblings),
-            ),
-            quarantine=self._quarantine(),
-            removing=self._removing(),
-            pins=self._contents.pins,
-            pointers=pointers,
-            best=best,
-            orphan_next=tuple(
-                name
-                for name in self._contents.next_records
-                if name not in names and part_name(name) not in names and all(tree.target != name for tree in staged)
-            ),
-            warnings=tuple(self._warnings),
-            folding=folding_of(self._fs, self._set, volume),
-            read=listing.books,
-        )
-
-    # --- names
-
-    def _damage(self) -> dict[str, str]:
-        """Why a record cannot be read, by its file name."""
-        if not self._contents.damaged:
-            return {}
-        records = self._set.control_path("manifest")
-        for damaged in self._contents.damaged:
-            self._warnings.append(Warning("damaged-record", f"{visible(damaged.path)}: {visible(damaged.why)}"))
-        return {os.path.basename(d.path): d.why for d in self._contents.damaged if os.path.dirname(d.path) == records}
-
-    def _missing(self, name: str, listings: int) -> Sighting:
-        record = self._contents.records[name]
-        reading = as_recorded(read_name(name, record.kind is Kind.DIRECTORY, self._policy), record)
-        return Sighting(
-            name=name,
-            step=reading.step,
-            kind=record.kind,
-            family=reading.family,
-            rolling=reading.step is None,
-            record=record,
-            receipt=self._contents.receipts.get(name),
-            next_record=self._contents.next_records.get(name),
-            pinned=self._contents.pins.get(name),
-            seen_missing=listings,
-        )
-
-    # --- finals
-
-    def _closer_look(self, found: Found) -> list[Sighting]:
-        """Asks who writes, once for all, and lets formats speak where nothing else can."""
-        fresh = [replace(s, moved=True) if moved_since(s, self._before.get(s.name)) else s for s in found.fresh]
-        now, min_age = self._now, self._policy.min_age
-        asked = {
-            s.name: members for s in fresh if (members := may_be_written(s, self._before.get(s.name), now, min_age))
-        }
-        files = [
-            (os.path.join(self._base(s), member.path) if member.path else self._set.path_of(s.name), member)
-            for s in fresh
-            if s.name in asked
-            for member in asked[s.name]
-        ]
-        parts = [
-            (self._set.path_of(entry.name), member_of("", status))
-            for entry, status, _ in found.flights
-            if stat.S_ISREG(status.st_mode)
-        ]
-        self._traces = find_traces(self._host, (*files, *parts))
-        fresh = [with_traces(s, map(self._trace, asked[s.name])) if s.name in asked else s for s in fresh]
-        root, role = self._set.root, self._set.role
-        return [with_structure(self._fs, root, s) if needs_probe(s, role) else s for s in fresh]
-
-    def _base(self, sighting: Sighting) -> str:
-        return self._set.root if sighting.kind is Kind.GROUP else self._set.path_of(sighting.name)
-
-    def _trace(self, member: Member) -> Trace:
-        return self._traces.get((member.device, member.inode), UNTRACED)
-
-    def _trace_flight(self, name: str, status: os.stat_result, member: Member) -> Trace:
-        """In a directory nobody is asked for before it is quiet: what is young is not believed to be left behind."""
-        if stat.S_ISREG(status.st_mode):
-            return self._trace(member)
-        if stat.S_ISDIR(status.st_mode) and is_quiet(member.mtime_ns, self._now, self._policy.min_age):
-            return trace_tree(self._host, self._set.path_of(name), member)
-        return UNTRACED
-
-    def _unfinished(self, found: Found, siblings: Siblings, local: bool) -> list[InFlight]:
-        if not found.flights:
-            return []
-        by_part = {part_name(name): name for name in self._contents.next_records}
-        finals = {
-            s.name: s.identity.node[1]
-            for s in (*found.same.values(), *found.fresh)
-            if s.identity is not None and s.identity.node is not None
-        }
-        flights = []
-        for entry, status, reading in found.flights:
-            is_directory = stat.S_ISDIR(status.st_mode)
-            member = size_of_tree(self._fs, self._set.path_of(entry.name), status) if is_directory else None
-            member = member or member_of("", status)
-            target = reading.target or by_part.get(entry.name, "")
-            following = self._contents.next_records.get(target) if reading.ours else None
-            flight = Flight(
-                name=entry.name,
-                target=target,
-                step=following.step if reading.step is None and following is not None else reading.step,
-                ours=reading.ours and not is_directory,
-                kind=Kind.DIRECTORY if is_directory else Kind.FILE,
-                member=member,
-                trace=self._trace_flight(entry.name, status, member),
-                next_record=following,
-                usual_size=siblings.usual_size(target) if target else None,
-                same_as_final=finals.get(target) == member.inode and member.links > 1,
-                previous=self._flights_before.get(entry.name),
-                elapsed=self._elapsed,
-            )
-            flights.append(judge_flight(flight, local=local, now=self._now, min_age=self._policy.min_age))
-        return flights
-
-    def _staged(self) -> list[StagedLook]:
-        try:
-            return look_at_staged(self._host, self._set, self._contents)
-        except OSError as error:
-            self._warnings.append(Warning("staging", describe_os_error(error, self._set.control_path("staging"))))
-            return []
-
-    def _judge_staged(self, tree: StagedLook, siblings: Siblings, local: bool) -> InFlight:
-        following = self._contents.next_records.get(tree.target)
-        flight = Flight(
-            name=tree.name,
-            target=tree.target,
-            step=following.step if following is not None else read_name(tree.target, True, self._policy).step,
-            ours=True,
-            member=tree.member,
-            trace=tree.trace,
-            next_record=following,
-            usual_size=siblings.usual_size(tree.target),
-            same_as_final=False,
-            previous=self._flights_before.get(tree.name),
-            elapsed=self._elapsed,
-            kind=following.kind if following is not None else Kind.DIRECTORY,
-            staged=True,
-        )
-        return judge_flight(flight, local=local, now=self._now, min_age=self._policy.min_age)
-
-    def _in_place(self, fresh: list[Sighting], siblings: Siblings) -> list[InFlight]:
-        written = (s for s in fresh if s.held or s.moved)
-        flights = (
-            flight_in_place(
-                self._fs,
-                self._set.path_of(s.name),
-                s,
-                before=self._before.get(s.name),
-                previous=self._flights_before.get(s.name),
-                usual_size=siblings.usual_size(s.name),
-                elapsed=self._elapsed,
-            )
-            for s in written
-        )
-        return [flight for flight in flights if flight is not None]
-
-    # --- beside
-
-    def _quarantine(self) -> tuple[Quarantined, ...]:
-        try:
-            return list_quarantine(self._fs, self._set)
-        except OSError as error:
-            self._warnings.append(Warning("quarantine", describe_os_error(error, self._set.control_path("quarantine"))))
-            return ()
-
-    def _removing(self) -> tuple[Removing, ...]:
-        try:
-            return list_removals(self._fs, self._set)
-        except OSError as error:
-            self._warnings.append(Warning("removing", describe_os_error(error, self._set.control_path("removing"))))
-            return ()
-
-
-def _beside(sighting: Sighting, pointer: str | None, mark: str | None) -> Sighting:
-    """With what other names say of it."""
-    if (sighting.pointed_at_by, sighting.unfinished) == (pointer, mark):
-        return sighting
-    return replace(sighting, pointed_at_by=pointer, unfinished=mark)
+def bare_inventory(host: Host, checkpoint_set: CheckpointSet) -> Inventory:
+    """Of a set that nobody has looked into yet."""
+    document = checkpoint_set.document
+    return Inventory(
+        role=checkpoint_set.role,
+        root=checkpoint_set.root,
+        control=checkpoint_set.control,
+        set_id=document.set_id if document is not None else None,
+        run_id=document.run_id if document is not None else None,
+        condition=checkpoint_set.condition,
+        why=checkpoint_set.why,
+        taken_at=host.clock.now(),
+        volume=None,
+        boot_id=host.boot_id,
+    )

@@ -4,6 +4,7 @@ files the same ones at each step."""
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, insort
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
@@ -34,18 +35,42 @@ class Siblings:
 
     def __init__(self, sightings: Iterable[Sighting]) -> None:
         self._sizes: dict[str, dict[str, int]] = {}
+        self._ordered: dict[str, list[int]] = {}
         self._agreed: dict[str, float | None] = {}
         for sighting in sightings:
-            if sighting.identity is None or sighting.link or sighting.held or sighting.moved:
-                continue
-            if sighting.identity.size > 0:
-                self._sizes.setdefault(sibling_key(sighting.name), {})[sighting.name] = sighting.identity.size
+            size = _telling_size(sighting)
+            if size:
+                self._sizes.setdefault(sibling_key(sighting.name), {})[sighting.name] = size
+
+    def follow(self, name: str, sighting: Sighting | None) -> None:
+        """`name` is now what `sighting` says; None: it is gone."""
+        key = sibling_key(name)
+        sizes = self._sizes.setdefault(key, {})
+        before, now = sizes.pop(name, 0), 0 if sighting is None else _telling_size(sighting)
+        if now:
+            sizes[name] = now
+        self._agreed.pop(key, None)
+        ordered = self._ordered.get(key)
+        if ordered is None:
+            return
+        if before:
+            del ordered[bisect_left(ordered, before)]
+        if now:
+            insort(ordered, now)
 
     def usual_size(self, name: str) -> int | None:
         """The median size of the siblings of `name`, itself left out; None without any."""
-        sizes = self._sizes.get(sibling_key(name), {})
-        others = [size for other, size in sizes.items() if other != name]
-        return round(median(others)) if others else None
+        key = sibling_key(name)
+        sizes = self._sizes.get(key, {})
+        if key not in self._ordered:
+            self._ordered[key] = sorted(sizes.values())
+        ordered = self._ordered[key]
+        own = bisect_left(ordered, sizes[name]) if name in sizes else len(ordered)
+        others = len(ordered) - (name in sizes)
+        if not others:
+            return None
+        middle = {(others - 1) // 2, others // 2}
+        return round(median(ordered[place + (place >= own)] for place in middle))
 
     def strays_from(self, name: str, size: int) -> int | None:
         """The siblings' median when they agree with each other and `size` is far from it, else None.
@@ -59,6 +84,13 @@ class Siblings:
         if middle is None or abs(size - middle) <= _FAR * middle:
             return None
         return round(middle)
+
+
+def _telling_size(sighting: Sighting) -> int:
+    """Bytes that say something of its siblings, 0 for none."""
+    if sighting.identity is None or sighting.link or sighting.held or sighting.moved:
+        return 0
+    return sighting.identity.size
 
 
 @dataclass(frozen=True, slots=True)

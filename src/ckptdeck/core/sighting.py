@@ -226,7 +226,7 @@ class Sighting:
     error: str | None = None
     """What the file system said when it could not be looked at."""
     seen_missing: int = 0
-    """How many listings in a row lacked it."""
+    """How many listings in a row lacked it; two say as much as more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -369,6 +369,8 @@ class Inventory:
     """Which names this side takes for one."""
     read: ReadBefore | None = field(default=None, repr=False, compare=False)
     """What the next scan need not read again."""
+    beside: Beside | None = field(default=None, repr=False, compare=False)
+    """What else is listed; None where nothing could be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -380,6 +382,18 @@ class ReadBefore:
     """(inode, mtime_ns, ctime_ns) of each directory it was read from."""
     settled: bool
     """The stamps were old enough when taken that a later change must show in them (R32)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """The names in a set that are no checkpoints of their own, and what they say of those that are."""
+
+    others: frozenset[str]
+    """Unfinished names, pointers, markers, and our own."""
+    markers: Mapping[str, str]
+    """What a marker is called after → the marker."""
+    pointed_at: Mapping[str, str]
+    """Checkpoint → what points to it."""
 
 
 @dataclass(frozen=True, slots=True)

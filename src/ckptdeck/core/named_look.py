@@ -1,0 +1,313 @@
+"""A look at only those names of a side that are known to have changed, on top of the look before.
+
+It costs what the change costs, however large the set is, and says what a look at everything would say. Where names
+alone do not do, because others may belong together with them or something changed that nobody named, it says so, and
+everything has to be looked at.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Collection, Container, Iterable, Mapping
+from dataclasses import replace
+
+from ckptdeck.core.checkpoint_set import CheckpointSet
+from ckptdeck.core.filesystem import DirectoryEntry
+from ckptdeck.core.folding import folding_of
+from ckptdeck.core.gathering import Found, Gathering, marked, names_marked
+from ckptdeck.core.groups import may_be_part
+from ckptdeck.core.host import Host
+from ckptdeck.core.listing import ENOUGH
+from ckptdeck.core.manifest import RECORD, ManifestContents, store_name
+from ckptdeck.core.named_books import entry_at, read_books_again
+from ckptdeck.core.naming import read_name
+from ckptdeck.core.pointers import TRAINER_STATE, find_best, read_pointers
+from ckptdeck.core.policy import Policy
+from ckptdeck.core.scan import bare_inventory
+from ckptdeck.core.siblings import Siblings
+from ckptdeck.core.side_look import SideLook, beside
+from ckptdeck.core.sighting import Beside, BestModel, Inventory, ReadBefore, Record, Sighting, Volume
+from ckptdeck.core.states import Kind
+from ckptdeck.core.times import is_quiet
+from ckptdeck.core.values import dataclass
+from ckptdeck.core.volume import volume_of
+
+Changes = Mapping[str, Sighting | None]
+"""By name, what is seen now in place of what was; None where nothing is any more."""
+
+
+class Register:
+    """What the last look at a side saw, by name. Belongs to whoever looks; a named look brings it up to date."""
+
+    def __init__(self, inventory: Inventory, min_age: float) -> None:
+        self.inventory = inventory
+        self.by_name = {sighting.name: sighting for sighting in inventory.sightings}
+        self.steps = {s.name: s.step for s in inventory.sightings if not s.seen_missing}
+        self.siblings = Siblings(inventory.sightings)
+        self.members = {
+            member.path
+            for sighting in inventory.sightings
+            if sighting.kind is Kind.GROUP and sighting.identity is not None
+            for member in sighting.identity.members
+        }
+        self._min_age = min_age
+        self.restless = {s.name for s in inventory.sightings if self._is_restless(s)}
+        """Names that say more at each look, whether they are told to have changed or not."""
+
+    def follow(self, inventory: Inventory, changes: Changes) -> None:
+        """Takes what a look at some names found; `by_name` has it already."""
+        self.inventory = inventory
+        for name, sighting in changes.items():
+            if sighting is not None and self._is_restless(sighting):
+                self.restless.add(name)
+            else:
+                self.restless.discard(name)
+
+    def put(self, name: str, sighting: Sighting | None) -> None:
+        """`name` is now seen like this; None: it is gone."""
+        self.siblings.follow(name, sighting)
+        if sighting is None:
+            self.by_name.pop(name, None)
+        else:
+            self.by_name[name] = sighting
+        if sighting is None or sighting.seen_missing:
+            self.steps.pop(name, None)
+        else:
+            self.steps[name] = sighting.step
+
+    def _is_restless(self, sighting: Sighting) -> bool:
+        """A directory counts while it is young: what is written inside it is not told by its name."""
+        if sighting.held or sighting.moved or sighting.error is not None or sighting.link is not None:
+            return True
+        if 0 < sighting.seen_missing < ENOUGH:
+            return True
+        identity = sighting.identity
+        if sighting.kind is not Kind.DIRECTORY or identity is None or identity.directory is None:
+            return False
+        newest = max(identity.mtime_ns, identity.directory.mtime_ns)
+        return not is_quiet(newest, self.inventory.taken_at, self._min_age)
+
+
+@dataclass(frozen=True, slots=True)
+class NamedInventory:
+    """What a named look found."""
+
+    inventory: Inventory
+    changes: Changes
+
+
+def look_again(
+    host: Host, checkpoint_set: CheckpointSet, policy: Policy, register: Register, paths: Collection[str]
+) -> NamedInventory | None:
+    """The side as a whole, where only what lies at `paths`, in the set or in its bookkeeping, may have changed.
+
+    None when everything has to be looked at. After that, and after an error, `register` must not be used again.
+    Raises OSError. `policy` reads names as the one of the look before did.
+    """
+    before, bare = register.inventory, bare_inventory(host, checkpoint_set)
+    if not bare.condition.readable or before.beside is None or _whose(bare) != _whose(before):
+        return None
+    return _NamedLook(host, checkpoint_set, policy, register, bare).run_named(paths)
+
+
+def _whose(inventory: Inventory) -> tuple[object, ...]:
+    return (
+        *(inventory.role, inventory.root, inventory.control, inventory.set_id, inventory.run_id),
+        *(inventory.condition, inventory.why, inventory.boot_id),
+    )
+
+
+def same_place(one: Volume | None, other: Volume | None) -> bool:
+    """The same mount of the same file system, whatever is free there."""
+    if one is None or other is None:
+        return one is other
+    return replace(one, total=0, free=0, free_inodes=0) == replace(other, total=0, free=0, free_inodes=0)
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    books: ReadBefore | None
+    entries: Mapping[str, DirectoryEntry | None]
+    missing: Mapping[str, int]
+
+
+class _NamedLook(SideLook):
+    def __init__(
+        self, host: Host, checkpoint_set: CheckpointSet, policy: Policy, register: Register, bare: Inventory
+    ) -> None:
+        self._register = register
+        super().__init__(host, checkpoint_set, policy, register.inventory, bare)
+
+    def _seen_before(self) -> Mapping[str, Sighting]:
+        return {}  # filled with the names that are looked at
+
+    def run_named(self, paths: Collection[str]) -> NamedInventory | None:
+        register, before = self._register, self._register.inventory
+        beside_before = before.beside
+        assert beside_before is not None  # asked by the caller
+        volume = volume_of(self._fs, self._set.root)
+        seen = self._see(paths, beside_before) if same_place(volume, before.volume) else None
+        if seen is None:
+            return None
+        self._contents = seen.books.contents if seen.books is not None else ManifestContents()
+        if any(self._may_regroup(name, entry) for name, entry in seen.entries.items()):
+            return None
+        self._before = {name: register.by_name[name] for name in seen.entries if name in register.by_name}
+        gathering = Gathering(self._fs, self._set, self._policy, self._contents, {}, self._before)
+        found = gathering.sort_singles(entry for entry in seen.entries.values() if entry is not None)
+        return self._complete(seen, found, beside_before, volume)
+
+    # --- names
+
+    def _see(self, paths: Collection[str], beside_before: Beside) -> _Seen | None:
+        """In the order of `list_set`, and a second time where something recorded is not there."""
+        files: dict[str, set[str]] = {}
+        for path in paths:
+            directory, name = os.path.split(path)
+            files.setdefault(directory, set()).add(name)
+        told = files.pop(self._set.root, set()) | beside_before.others | self._register.restless
+        seen = self._see_once(told, files, self._register.inventory.read)
+        if seen is None:
+            return None
+        known = {name for name in seen.missing if self._is_known_to_be_missing(name)}
+        if seen.missing.keys() <= known:
+            return seen
+        records = self._set.control_path("manifest")
+        files.setdefault(records, set()).update(store_name(name) + RECORD for name in seen.missing)
+        again = self._see_once(seen.entries.keys(), files, seen.books)
+        if again is None:
+            return None
+        twice = seen.missing.keys() | known
+        return _Seen(again.books, again.entries, {name: ENOUGH if name in twice else 1 for name in again.missing})
+
+    def _is_known_to_be_missing(self, name: str) -> bool:
+        before = self._register.by_name.get(name)
+        return before is not None and before.seen_missing >= ENOUGH
+
+    def _see_once(
+        self, told: Collection[str], files: Mapping[str, Collection[str]], books: ReadBefore | None
+    ) -> _Seen | None:
+        names = set(told)
+        if books is not None:
+            again = read_books_again(self._fs, self._set, self._now, books, files)
+            if again is None:
+                return None
+            books, names = again.books, names | again.names
+        entries = {name: entry_at(self._fs, self._set.root, name) for name in names}
+        records = books.contents.records if books is not None else {}
+        missing = {name: ENOUGH for name, entry in entries.items() if entry is None and name in records}
+        return _Seen(books, entries, missing)
+
+    def _may_regroup(self, name: str, entry: DirectoryEntry | None) -> bool:
+        """Other names may be one checkpoint with this one, or may have been."""
+        register = self._register
+        before, now = register.by_name.get(name), self._record_of(name, self._contents)
+        if name in register.members or (before is not None and before.kind is Kind.GROUP):
+            return True
+        if (now is not None and now.kind is Kind.GROUP) or (register.members and f"{name}.group" in register.by_name):
+            return True
+        read = register.inventory.read
+        recorded_before = read is not None and self._record_of(name, read.contents) is not None
+        was_there = before is None or (before.kind is Kind.FILE and not before.seen_missing and before.link is None)
+        was_known = before is not None or (register.inventory.beside and name in register.inventory.beside.others)
+        was_loose = bool(was_known) and was_there and not recorded_before
+        is_loose = now is None and entry is not None and (entry.stat is None or stat.S_ISREG(entry.stat.st_mode))
+        reading = read_name(name, False, self._policy)
+        return was_loose != is_loose and may_be_part(name, reading, by_words=self._policy.group)
+
+    @staticmethod
+    def _record_of(name: str, contents: ManifestContents) -> Record | None:
+        return contents.records.get(name) or contents.next_records.get(name)
+
+    # --- what they are now
+
+    def _complete(self, seen: _Seen, found: Found, beside_before: Beside, volume: Volume) -> NamedInventory:
+        register, root = self._register, self._set.root
+        here = {sighting.name: sighting for sighting in (*found.same.values(), *found.fresh)}
+        for name in seen.entries.keys() - here.keys():
+            register.steps.pop(name, None)
+        register.steps.update({name: sighting.step for name, sighting in here.items()})
+        pointers, pointed_at, warnings = read_pointers(self._fs, root, found.pointers, found.links, register.steps)
+        self._warnings += warnings
+        best = self._best(seen.entries, here)
+        if best is not None and best.target in register.steps:
+            pointed_at.setdefault(best.target, f"{best.source}/{TRAINER_STATE}")
+        fresh = self._closer_look(found)
+        here.update((sighting.name, sighting) for sighting in fresh)
+        missing = {name: self._missing(name, listings) for name, listings in seen.missing.items()}
+        others = frozenset(name for name, entry in seen.entries.items() if entry is not None and name not in here)
+        markers = {target: mark for target, mark in beside_before.markers.items() if mark not in seen.entries}
+        now_beside = Beside(others, markers | found.markers, pointed_at)
+        changes = self._put(seen.entries, missing | here, beside_before, now_beside)
+        staged = self._staged()
+        there = _There(register.by_name, register.members, others)
+        local = volume.fs_class == "local"
+        inventory = replace(
+            self._bare,
+            volume=volume,
+            sightings=tuple(register.by_name.values()),
+            in_flight=self._in_flight(found, fresh, staged, register.by_name, register.siblings, local=local),
+            quarantine=self._quarantine(),
+            removing=self._removing(),
+            pins=self._contents.pins,
+            pointers=pointers,
+            best=best,
+            orphan_next=self._orphan_next(there, staged),
+            warnings=tuple(self._warnings),
+            folding=folding_of(self._fs, self._set, volume),
+            read=seen.books,
+            beside=now_beside,
+        )
+        register.follow(inventory, changes)
+        return NamedInventory(inventory, changes)
+
+    def _best(self, entries: Iterable[str], here: Mapping[str, Sighting]) -> BestModel | None:
+        """Only a directory can say what is best."""
+        before = self._register.inventory.best
+        if all(sighting.kind is not Kind.DIRECTORY for sighting in (*self._before.values(), *here.values())):
+            return before
+        there = {**self._register.by_name, **here}
+        for name in entries:
+            if name not in here:
+                there.pop(name, None)
+        return find_best(self._fs, self._set.root, there.values(), before)
+
+    def _put(
+        self,
+        names: Iterable[str],
+        now: Mapping[str, Sighting],
+        before: Beside,
+        after: Beside,
+    ) -> Changes:
+        """Enters what `names` are `now`, and what others that changed say of any name."""
+        register = self._register
+        changes: dict[str, Sighting | None] = {}
+
+        def enter(name: str, sighting: Sighting | None) -> None:
+            if register.by_name.get(name) is not sighting:
+                register.put(name, sighting)
+                changes[name] = sighting
+
+        for name in names:
+            enter(name, now.get(name))
+        marks = marked(after.markers, _There(register.by_name, register.members, after.others))
+        spoken_of = {*before.pointed_at, *after.pointed_at, *names_marked(before.markers), *names_marked(after.markers)}
+        for name in (*names, *spoken_of):
+            sighting = register.by_name.get(name)
+            if sighting is not None and not sighting.seen_missing:
+                enter(name, beside(sighting, after.pointed_at.get(name), marks.get(name)))
+        return changes
+
+
+class _There(Container[str]):
+    """The names that are listed, and the groups they make."""
+
+    def __init__(self, by_name: Mapping[str, Sighting], members: Container[str], others: Container[str]) -> None:
+        self._by_name = by_name
+        self._members = members
+        self._others = others
+
+    def __contains__(self, name: object) -> bool:
+        sighting = self._by_name.get(name) if isinstance(name, str) else None
+        return (sighting is not None and not sighting.seen_missing) or name in self._members or name in self._others
