@@ -21,7 +21,7 @@ from ckptdeck.monitor.watch_work import Duties
 from tests.crash.contents import digest_of
 from tests.crash.invariants import Promise, fingerprint, judge_names
 from tests.monitor.making import inventory, survey
-from tests.monitor.world import HOUR, SIZE, WorldMaker, content, name_of, save, steps_on
+from tests.monitor.world import HOUR, SIZE, World, WorldMaker, content, name_of, save, steps_on
 from tests.tui.fake_engine import FakeEngine, plan_of
 
 
@@ -115,6 +115,45 @@ def test_a_full_mirror_is_pruned_so_that_the_newest_finds_room(make: WorldMaker)
     assert steps_on(world.disks.mirror) == [4, 5, 6, 7]
     assert world.kernel.refused == 0
     second.end()
+
+
+def leave_a_deletion_undone(world: World, number: int) -> Path:
+    """What a prune leaves on the mirror that is killed when the name is taken; where the data lies."""
+    control = world.disks.mirror / ".ckptdeck"
+    aside = control / "removing" / f"20260302T140000000000Z-{number:08x}"
+    (control / "manifest" / f"{name_of(number)}.json").rename(f"{aside}.json")
+    (world.disks.mirror / name_of(number)).rename(aside)
+    return aside
+
+
+def test_a_deletion_that_was_interrupted_is_finished_by_who_may_prune(make: WorldMaker) -> None:
+    world = make(prune=False)
+    world.begin()
+    save(world, 1, 2, 3)
+    world.rest()
+    aside = leave_a_deletion_undone(world, 1)
+    world.rest()
+    assert aside.exists()
+    world.end()
+    second = world.another(Duties(prune=True))
+    second.begin()
+    second.rest()
+    assert list(aside.parent.iterdir()) == []
+    assert any("taken apart" in text for text in second.told(Happening.DONE))
+    second.end()
+
+
+def test_a_deletion_that_cannot_be_finished_is_not_tried_all_the_time(make: WorldMaker) -> None:
+    world = make()
+    world.begin()
+    save(world, 1, 2, 3)
+    world.rest()
+    aside = leave_a_deletion_undone(world, 1)
+    Path(f"{aside}.json").write_text("{}")
+    world.rest()
+    (told,) = world.told(Happening.SKIPPED, Happening.FAILED)
+    assert "nothing is guessed" in told
+    assert aside.exists()
 
 
 def test_without_a_mirror_what_prune_counts_is_proven_first(make: WorldMaker) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 
 from ckptdeck.core.amounts import counted
 from ckptdeck.core.guards import Guard
@@ -20,6 +21,8 @@ from ckptdeck.monitor.snapshot import Engine
 
 _PASSING = frozenset({Guard.AGE, Guard.LIVE_WRITER, Guard.IN_FLIGHT, Guard.POLICY})
 """Guards that are the normal course of things: they give way by themselves, or are what the policy asks for."""
+_AGAIN = 600.0
+"""Seconds after which a deletion that could not be brought to its end is tried again: a reader holds its data, say."""
 _FIGURES = re.compile(r"\d+")
 
 
@@ -63,9 +66,15 @@ class Decider:
         self._duties = duties
         self._rests = rests
         self._proved: dict[str, tuple[Stamp, ...]] = {}
+        self._finished: dict[tuple[str, str], float] = {}
+        """When it was tried to bring a deletion to its end, by side and id."""
 
     def next_work(self, survey: Survey) -> Work:
-        """Copies first, newest first; then the proofs that prune waits for; then prune."""
+        """What an interrupted prune left undone, which frees room; copies, newest first; then the proofs that prune
+        waits for; then prune."""
+        removals = self._interrupted_removals(survey) if self._duties.prune else None
+        if removals is not None:
+            return Work(removals)
         mirror = self._engine.plan("mirror") if self._duties.mirror else None
         held: list[tuple[str, HeldBack | None]] = []
         wanted: list[tuple[str, frozenset[tuple[str, str]]]] = []
@@ -90,6 +99,21 @@ class Decider:
         wanted.append(("prune", _wanted(prune)))
         may_run = prune.refused is None and prune.acting and over_half is None and not self._rests(rest_key(prune))
         return Work(prune if may_run else None, held=tuple(held), wanted=tuple(wanted))
+
+    def _interrupted_removals(self, survey: Survey) -> Plan | None:
+        """Of the recovery only what was decided already: they have no name any more, or get their record back."""
+        there = {(side.role, one.id) for side in survey.sides for one in side.inventory.removing}
+        self._finished = {key: at for key, at in self._finished.items() if key in there}
+        due = {key for key in there if abs(survey.taken_at - self._finished.get(key, -_AGAIN)) >= _AGAIN}
+        if not due:
+            return None
+        recover = self._engine.plan("recover")
+        items = tuple(item for item in recover.acting if (item.side, item.details.get("id")) in due)
+        plan = replace(recover, items=items, answer="")
+        if plan.refused is not None or not items or self._rests(rest_key(plan)):
+            return None
+        self._finished |= dict.fromkeys(due, survey.taken_at)
+        return plan
 
     def _next_copy(self, mirror: Plan) -> Plan | None:
         """The newest copy that is due, as a plan of its own: what is saved meanwhile comes before all older ones."""
