@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
+import math
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -163,6 +164,14 @@ def test_a_damaged_index_is_as_good_as_none(bench: Bench, damage: Callable[[byte
         ("receipts", "good", [True]),
         ("receipts", "evidence", None),
         ("receipts", "mtime_ns", {"same": 1.5}),
+        ("records", "size", {"same": 10**400}),
+        ("records", "step", [None, 1, 2, 3, 4, 10**400]),
+        ("records", "mtime_ns", {"same": -(10**400)}),
+        ("records", "recorded_at", {"same": 1e308}),
+        ("records", "recorded_at", {"same": math.inf}),
+        ("records", "recorded_at", [1.0, 1.0, math.nan, 1.0, 1.0, 1.0]),
+        ("receipts", "ctime_ns", {"same": 1 << 63}),
+        ("receipts", "verified_at", {"same": -math.inf}),
     ],
 )
 def test_columns_are_decoded_as_strictly_as_files(bench: Bench, table: str, column: str, value: Any) -> None:

@@ -138,6 +138,11 @@ def test_a_member_that_cannot_be_one_damages_the_record(record: Record, change: 
         {"size": 11},
         {"name": None},
         {"name": 7},
+        {"step": 10**400},
+        {"mtime_ns": 10**400},
+        {"mtime_ns": -(1 << 64)},
+        {"recorded_at": "0001-01-01T00:00:00+23:59"},
+        {"recorded_at": "9999-12-31T23:59:59-23:59"},
     ],
 )
 def test_a_record_that_contradicts_itself_is_damaged(change: dict[str, Any]) -> None:

@@ -25,6 +25,10 @@ from ckptdeck.core.filesystem import FileSystem, read_file
 from ckptdeck.core.host import Host
 from ckptdeck.core.manifest import MANY, RECORD, Kept, KeptFiles, Manifest, ManifestContents
 from ckptdeck.core.record_format import (
+    MOMENTS,
+    SIZES,
+    STEPS,
+    TIMES,
     decode_pin,
     decode_receipt,
     decode_record,
@@ -32,6 +36,7 @@ from ckptdeck.core.record_format import (
     encode_receipt,
     encode_record,
     is_metric,
+    within,
 )
 from ckptdeck.core.sighting import Inventory, Receipt, Record, RecordMember, Stamp
 from ckptdeck.core.small_file import write_small_file
@@ -69,6 +74,14 @@ _RECEIPT_COLUMNS = _FILE | {
     "boot_id": _TEXT,
     "mount": _TEXT,
     "note": _TEXT,
+}
+_LIMITS: dict[str, tuple[float, float]] = {
+    "size": SIZES,
+    "step": STEPS,
+    "mtime_ns": TIMES,
+    "ctime_ns": TIMES,
+    "recorded_at": MOMENTS,
+    "verified_at": MOMENTS,
 }
 _ORIGINS = {origin.value: origin for origin in Origin}
 _EVIDENCES = {evidence.value: evidence for evidence in Evidence}
@@ -206,8 +219,9 @@ def _require_sound(columns: Mapping[str, list[Any]]) -> None:
         raise ValueError("a name is stored under another one")
     if not _DIGESTS.fullmatch("".join(f"{digest}," for digest in columns["digest"])):
         raise ValueError("a digest is not 32 hex digits")
-    if min(columns["size"], default=0) < 0:
-        raise ValueError("a size is negative")
+    for name, limits in _LIMITS.items():
+        if not within(columns.get(name, ()), limits):
+            raise ValueError(f"its column {name} is out of range")
 
 
 def _is_stored_elsewhere(name: str) -> bool:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import operator
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
@@ -19,6 +20,16 @@ RECORD_SCHEMA, RECEIPT_SCHEMA, PIN_SCHEMA = "ckptdeck.record/1", "ckptdeck.recei
 _Type = TypeVar("_Type")
 
 
+SIZES = (0, (1 << 63) - 1)
+"""Bytes that a file can have."""
+TIMES = (-(1 << 63), (1 << 63) - 1)
+"""Nanoseconds since 1970 that a file can have."""
+STEPS = (-(10**255), 10**255)
+"""More digits than the name of a file can have."""
+MOMENTS = (-62_135_000_000.0, 253_402_000_000.0)
+"""Seconds since 1970 that can be written as a date, wherever on earth."""
+
+
 def iso(seconds: float) -> str:
     """Seconds since 1970 as "2026-11-30T04:05:06.789012Z"."""
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
@@ -29,7 +40,18 @@ def seconds_of(text: str) -> float:
     moment = datetime.fromisoformat(text)
     if moment.tzinfo is None:
         raise ValueError(f"{text!r} names no time zone")
-    return moment.timestamp()
+    seconds = moment.timestamp()
+    if not within((seconds,), MOMENTS):
+        raise ValueError(f"{text!r} is out of range")
+    return seconds
+
+
+def within(numbers: Iterable[float | None], limits: tuple[float, float]) -> bool:
+    """Each that there is lies between the limits, or is one of them. No NaN does."""
+    there = [number for number in numbers if number is not None]
+    if not there:
+        return True
+    return not any(map(operator.ne, there, there)) and limits[0] <= min(there) and max(there) <= limits[1]
 
 
 def encode_record(record: Record) -> bytes:
@@ -68,10 +90,10 @@ def decode_record(data: bytes) -> Record:
         raise ValueError(f"algorithm {algorithm!r} is not known to this program")
     return Record(
         name=_name(document),
-        step=_optional(document, "step", int),
+        step=_step(document),
         kind=kind,
         size=_size(document),
-        mtime_ns=_typed(document, "mtime_ns", int),
+        mtime_ns=_limited(document, "mtime_ns", TIMES),
         digest=_digest(document),
         members=members,
         recorded_at=seconds_of(_typed(document, "recorded_at", str)),
@@ -137,7 +159,7 @@ def decode_receipt(data: bytes) -> Receipt:
     """Raises ValueError with the reason for anything that is not exactly a receipt of this version."""
     document = _load_summed(data, RECEIPT_SCHEMA)
     stamps = tuple(
-        Stamp(_path(item), _size(item), _typed(item, "mtime_ns", int), _typed(item, "ctime_ns", int))
+        Stamp(_path(item), _size(item), _limited(item, "mtime_ns", TIMES), _limited(item, "ctime_ns", TIMES))
         for item in _typed(document, "stamps", list)
     )
     if not stamps:
@@ -211,11 +233,19 @@ def _optional(document: Any, key: str, kind: type[_Type]) -> _Type | None:
     return _typed(document, key, kind)
 
 
+def _limited(document: Any, key: str, limits: tuple[int, int]) -> int:
+    number = _typed(document, key, int)
+    if not within((number,), limits):
+        raise ValueError(f"{key} is out of range")
+    return number
+
+
 def _size(document: Any) -> int:
-    size = _typed(document, "size", int)
-    if size < 0:
-        raise ValueError("a size is negative")
-    return size
+    return _limited(document, "size", SIZES)
+
+
+def _step(document: Any) -> int | None:
+    return None if _optional(document, "step", int) is None else _limited(document, "step", STEPS)
 
 
 def _digest(document: Any) -> str:
