@@ -19,33 +19,29 @@ AGES = (0.0, 60.0, 86_400.0)
 class Happenings:
     """`happen` changes something and gives the paths that changed, in the set and in its bookkeeping."""
 
-    def __init__(self, bench: Bench, chance: random.Random) -> None:
+    def __init__(self, bench: Bench, chance: random.Random, *, recorded: bool = False) -> None:
+        """With `recorded` every checkpoint has a record, as in a set that the library writes."""
         self._bench = bench
         self._chance = chance
         self._all: tuple[Callable[[], Iterator[Path]], ...] = (
-            *(self._save, self._save, self._save_verified, self._damage, self._touch, self._remove, self._replace),
-            *(self._part, self._grow, self._drop_part, self._rename_part, self._announce, self._forget, self._receipt),
-            *(
-                self._pin,
-                self._unpin,
-                self._retire,
-                self._foreign,
-                self._rolling,
-                self._point,
-                self._number,
-                self._link,
-            ),
-            *(
-                self._group,
-                self._tree,
-                self._tree_member,
-                self._lose_tree_member,
-                self._mark,
-                self._unmark,
-                self._stage,
-            ),
-            *(self._young, self._drop_record_of_gone, self._set_aside, self._half_removed),
+            *(self._save_verified, self._save_verified, self._save, self._damage, self._touch, self._remove),
+            *(self._part, self._grow, self._drop_part, self._receipt, self._pin, self._unpin, self._retire),
+            *(self._foreign, self._point, self._number, self._half_removed_both, self._announce),
         )
+        if not recorded:
+            self._all += (
+                *(self._replace, self._rename_part, self._forget, self._rolling, self._link, self._young),
+                *(
+                    self._group,
+                    self._tree,
+                    self._tree_member,
+                    self._lose_tree_member,
+                    self._mark,
+                    self._unmark,
+                    self._stage,
+                ),
+                *(self._drop_record_of_gone, self._set_aside, self._half_removed),
+            )
 
     def happen(self) -> tuple[str, list[str]]:
         """(What it was, the paths.)"""
@@ -260,6 +256,14 @@ class Happenings:
         with contextlib.suppress(FileNotFoundError):
             path.rename(self._bench.control / "quarantine" / f"{path.name}-{self._chance.random()}")
         yield path
+
+    def _half_removed_both(self) -> Iterator[Path]:
+        """As a prune does it."""
+        name = self._name
+        with contextlib.suppress(FileNotFoundError):
+            self._record_path(name).rename(self._bench.control / "removing" / "y.json")
+            (self._root / name).unlink()
+        yield from (self._record_path(name), self._root / name)
 
     def _half_removed(self) -> Iterator[Path]:
         name = self._name

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from ckptdeck.core.named_look import Register, look_again
+from ckptdeck.core.named_look import look_again
 from ckptdeck.core.policy import DEFAULT_POLICY
+from ckptdeck.core.register import Register
 from ckptdeck.core.scan import scan
 from ckptdeck.core.sighting import Inventory
 from ckptdeck.core.states import Role

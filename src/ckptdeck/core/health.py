@@ -43,7 +43,7 @@ def judge(
     boot, mount or a mark changed.
     """
     side = _Side(inventory, policy, now, marked_bad | digests_marked_bad(inventory))
-    there = []
+    there: list[Checkpoint] = []
     for sighting in _in_order_of(verified_before, inventory.sightings):
         if sighting.identity is not None or sighting.error is not None:
             before = verified_before.get(sighting.name)
@@ -51,9 +51,15 @@ def judge(
                 before = side.judge_present(sighting)
             there.append(before)
     gone = [s for s in inventory.sightings if s.identity is None and s.error is None]
-    newest = _newest_whole(there) if gone else None
-    judged = [*side.doubt_strays(there), *(_judge_gone(sighting, newest) for sighting in gone)]
-    return tuple(sorted(judged, key=_newest_first))
+    newest = newest_whole(there) if gone else None
+    judged = [*side.doubt_strays(there), *(judge_gone(sighting, newest) for sighting in gone)]
+    return tuple(sorted(judged, key=newest_first))
+
+
+def judge_alone(inventory: Inventory, policy: Policy, now: float, sighting: Sighting) -> Checkpoint:
+    """Something of `inventory` that is there, or may be, judged by itself: what `judge` makes of it where no digest is
+    marked bad and its siblings have no say, as over whatever has a record."""
+    return _Side(inventory, policy, now, frozenset()).judge_present(sighting)
 
 
 def _in_order_of(before: Mapping[str, Checkpoint], sightings: tuple[Sighting, ...]) -> Iterable[Sighting]:
@@ -318,17 +324,19 @@ def _doubted(checkpoint: Checkpoint, siblings: Siblings) -> Checkpoint:
     return replace(checkpoint, state=State.SUSPECT, reason=reason)
 
 
-def _newest_whole(there: Iterable[Checkpoint]) -> Checkpoint | None:
+def newest_whole(there: Iterable[Checkpoint]) -> Checkpoint | None:
+    """Of what is verified, what gone names are held against."""
     whole = [checkpoint for checkpoint in there if checkpoint.state is State.VERIFIED]
     return max(whole, key=_step_then_time, default=None)
 
 
-def _step_then_time(checkpoint: Checkpoint) -> tuple[int, int]:
+def _step_then_time(checkpoint: Checkpoint) -> tuple[int, int, str]:
     identity = checkpoint.sighting.identity
-    return (-1 if checkpoint.step is None else checkpoint.step, 0 if identity is None else identity.mtime_ns)
+    mtime_ns = 0 if identity is None else identity.mtime_ns
+    return (-1 if checkpoint.step is None else checkpoint.step, mtime_ns, checkpoint.name)
 
 
-def _judge_gone(sighting: Sighting, newest: Checkpoint | None) -> Checkpoint:
+def judge_gone(sighting: Sighting, newest: Checkpoint | None) -> Checkpoint:
     """A recorded name that a listing lacks."""
     record = sighting.record
     if record is None:
@@ -352,6 +360,7 @@ def _is_older(sighting: Sighting, record: Record, newest: Checkpoint) -> bool:
     return identity is not None and record.mtime_ns < identity.mtime_ns
 
 
-def _newest_first(checkpoint: Checkpoint) -> tuple[bool, tuple[bool, int, str]]:
+def newest_first(checkpoint: Checkpoint) -> tuple[bool, tuple[bool, int, str]]:
+    """What a side is sorted by."""
     sighting = checkpoint.sighting
     return (checkpoint.state is State.FOREIGN, order_key(sighting.step, sighting.name))

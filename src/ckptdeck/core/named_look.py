@@ -24,69 +24,13 @@ from ckptdeck.core.named_books import entry_at, read_books_again
 from ckptdeck.core.naming import read_name
 from ckptdeck.core.pointers import TRAINER_STATE, find_best, read_pointers
 from ckptdeck.core.policy import Policy
+from ckptdeck.core.register import Changes, Register
 from ckptdeck.core.scan import bare_inventory
-from ckptdeck.core.siblings import Siblings
 from ckptdeck.core.side_look import SideLook, beside
 from ckptdeck.core.sighting import Beside, BestModel, Inventory, ReadBefore, Record, Sighting, Volume
 from ckptdeck.core.states import Kind
-from ckptdeck.core.times import is_quiet
 from ckptdeck.core.values import dataclass
 from ckptdeck.core.volume import volume_of
-
-Changes = Mapping[str, Sighting | None]
-"""By name, what is seen now in place of what was; None where nothing is any more."""
-
-
-class Register:
-    """What the last look at a side saw, by name. Belongs to whoever looks; a named look brings it up to date."""
-
-    def __init__(self, inventory: Inventory, min_age: float) -> None:
-        self.inventory = inventory
-        self.by_name = {sighting.name: sighting for sighting in inventory.sightings}
-        self.steps = {s.name: s.step for s in inventory.sightings if not s.seen_missing}
-        self.siblings = Siblings(inventory.sightings)
-        self.members = {
-            member.path
-            for sighting in inventory.sightings
-            if sighting.kind is Kind.GROUP and sighting.identity is not None
-            for member in sighting.identity.members
-        }
-        self._min_age = min_age
-        self.restless = {s.name for s in inventory.sightings if self._is_restless(s)}
-        """Names that say more at each look, whether they are told to have changed or not."""
-
-    def follow(self, inventory: Inventory, changes: Changes) -> None:
-        """Takes what a look at some names found; `by_name` has it already."""
-        self.inventory = inventory
-        for name, sighting in changes.items():
-            if sighting is not None and self._is_restless(sighting):
-                self.restless.add(name)
-            else:
-                self.restless.discard(name)
-
-    def put(self, name: str, sighting: Sighting | None) -> None:
-        """`name` is now seen like this; None: it is gone."""
-        self.siblings.follow(name, sighting)
-        if sighting is None:
-            self.by_name.pop(name, None)
-        else:
-            self.by_name[name] = sighting
-        if sighting is None or sighting.seen_missing:
-            self.steps.pop(name, None)
-        else:
-            self.steps[name] = sighting.step
-
-    def _is_restless(self, sighting: Sighting) -> bool:
-        """A directory counts while it is young: what is written inside it is not told by its name."""
-        if sighting.held or sighting.moved or sighting.error is not None or sighting.link is not None:
-            return True
-        if 0 < sighting.seen_missing < ENOUGH:
-            return True
-        identity = sighting.identity
-        if sighting.kind is not Kind.DIRECTORY or identity is None or identity.directory is None:
-            return False
-        newest = max(identity.mtime_ns, identity.directory.mtime_ns)
-        return not is_quiet(newest, self.inventory.taken_at, self._min_age)
 
 
 @dataclass(frozen=True, slots=True)

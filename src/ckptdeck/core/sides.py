@@ -56,12 +56,27 @@ class Side:
 
     inventory: Inventory
     checkpoints: tuple[Checkpoint, ...]
-    _by_name: Mapping[str, Checkpoint] = field(init=False, repr=False, compare=False)
+    _by_name: Mapping[str, Checkpoint] | None = field(init=False, default=None, repr=False, compare=False)
+    """Made when first asked for."""
     _sums: _Sums | None = field(init=False, default=None, repr=False, compare=False)
     """Added up when first asked for: a console asks every second."""
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "_by_name", {checkpoint.name: checkpoint for checkpoint in self.checkpoints})
+    def followed_by(
+        self, inventory: Inventory, checkpoints: tuple[Checkpoint, ...], by_name: Mapping[str, Checkpoint]
+    ) -> Side:
+        """The same side a look later. `by_name` are the `checkpoints` by their names."""
+        after = Side(inventory, checkpoints)
+        object.__setattr__(after, "_by_name", by_name)
+        if checkpoints is self.checkpoints:
+            object.__setattr__(after, "_sums", self._sums)
+        return after
+
+    def with_inventory(self, inventory: Inventory) -> Side:
+        """The same checkpoints, of an inventory that differs only in what is in flight."""
+        after = Side(inventory, self.checkpoints)
+        object.__setattr__(after, "_by_name", self._by_name)
+        object.__setattr__(after, "_sums", self._sums)
+        return after
 
     @property
     def role(self) -> Role:
@@ -90,6 +105,9 @@ class Side:
         return self._sums
 
     def find(self, name: str) -> Checkpoint | None:
+        if self._by_name is None:
+            object.__setattr__(self, "_by_name", {checkpoint.name: checkpoint for checkpoint in self.checkpoints})
+        assert self._by_name is not None
         return self._by_name.get(name)
 
 

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from ckptdeck.core.amounts import size_text
@@ -22,7 +22,7 @@ from ckptdeck.core.sides import ResumePoint as ResumePoint
 from ckptdeck.core.sides import Side as Side
 from ckptdeck.core.sides import Step as Step
 from ckptdeck.core.sides import Survey as Survey
-from ckptdeck.core.sighting import Checkpoint, InFlight, Inventory, Warning
+from ckptdeck.core.sighting import Checkpoint, InFlight, Inventory, Sighting, Warning
 from ckptdeck.core.space import project
 from ckptdeck.core.standing import digests_marked_bad
 from ckptdeck.core.states import BAD, CANDIDATES, NOT_THERE, FlightState, Role, State
@@ -68,14 +68,20 @@ def compose(
     """
     sides = _judge_both(primary, mirror, policy, now, previous)
     sides = _with_twins_doubted(sides)
-    sides = _with_expected_sizes(sides)
+    sides = with_expected_sizes(sides)
+    steps = align(sides[0], sides[1] if mirror is not None else None, previous.steps if previous is not None else ())
+    return conclude(sides, steps, policy, now)
+
+
+def conclude(sides: tuple[Side, ...], steps: tuple[Step, ...], policy: Policy, now: float) -> Survey:
+    """The survey of judged sides and their rows: where the run would go on, how long the disks will do. Pure."""
     first = sides[0]
     second = sides[1] if len(sides) == 2 else None
     shared = second is not None and _same_device(first.inventory, second.inventory)
-    steps = align(first, second, previous.steps if previous is not None else ())
+    run_id = first.inventory.run_id
     return Survey(
         taken_at=now,
-        run_id=primary.run_id if primary.run_id is not None or mirror is None else mirror.run_id,
+        run_id=run_id if run_id is not None or second is None else second.inventory.run_id,
         policy=policy,
         primary=first,
         mirror=second,
@@ -142,30 +148,32 @@ def _pinned_by(inventory: Inventory, other: Inventory) -> Inventory:
     elsewhere = other.pins.keys() - {s.name for s in other.sightings} if other.pins else set[str]()
     if not elsewhere or not any(s.name in elsewhere and s.pinned is None for s in inventory.sightings):
         return inventory
-    sightings = tuple(
-        replace(s, pinned=other.pins[s.name]) if s.name in elsewhere and s.pinned is None else s
-        for s in inventory.sightings
-    )
+    sightings = tuple(known_by_other(s, other.pins, None) if s.name in elsewhere else s for s in inventory.sightings)
     return replace(inventory, sightings=sightings)
 
 
 def _named_by(inventory: Inventory, other: Inventory) -> Inventory:
     """A recorded name is never foreign, on the side without the record neither."""
     foreign = {s.name for s in inventory.sightings if s.family == FOREIGN_FAMILY}
-    recorded = {
-        s.name: s
-        for s in other.sightings
-        if foreign and s.name in foreign and s.record is not None and s.family != FOREIGN_FAMILY
-    }
+    recorded = {s.name: s for s in other.sightings if foreign and s.name in foreign and _says_what_it_is(s)}
     if not recorded:
         return inventory
-    sightings = tuple(
-        replace(s, family=twin.family, step=twin.step, rolling=twin.rolling)
-        if s.family == FOREIGN_FAMILY and (twin := recorded.get(s.name)) is not None
-        else s
-        for s in inventory.sightings
-    )
+    sightings = tuple(known_by_other(s, {}, recorded.get(s.name)) for s in inventory.sightings)
     return replace(inventory, sightings=sightings)
+
+
+def known_by_other(sighting: Sighting, pins: Mapping[str, str], twin: Sighting | None) -> Sighting:
+    """With what the other side knows of the name: its `pins`, and the `twin` that it has itself."""
+    pin = pins.get(sighting.name) if twin is None else None
+    if sighting.pinned is None and pin is not None:
+        sighting = replace(sighting, pinned=pin)
+    if sighting.family == FOREIGN_FAMILY and twin is not None and _says_what_it_is(twin):
+        return replace(sighting, family=twin.family, step=twin.step, rolling=twin.rolling)
+    return sighting
+
+
+def _says_what_it_is(sighting: Sighting) -> bool:
+    return sighting.record is not None and sighting.family != FOREIGN_FAMILY
 
 
 # --- one side held against the other
@@ -208,7 +216,7 @@ def _with(side: Side, changed: dict[str, Checkpoint]) -> Side:
     return replace(side, checkpoints=tuple(changed.get(c.name, c) for c in side.checkpoints))
 
 
-def _with_expected_sizes(sides: tuple[Side, ...]) -> tuple[Side, ...]:
+def with_expected_sizes(sides: tuple[Side, ...]) -> tuple[Side, ...]:
     """A copy under way becomes what the other side holds or records."""
     if len(sides) == 1:
         return sides
@@ -216,7 +224,7 @@ def _with_expected_sizes(sides: tuple[Side, ...]) -> tuple[Side, ...]:
     if not mirror.inventory.in_flight:
         return sides
     flights = tuple(_expecting(flight, sides[0], mirror) for flight in mirror.inventory.in_flight)
-    return (sides[0], replace(mirror, inventory=replace(mirror.inventory, in_flight=flights)))
+    return (sides[0], mirror.with_inventory(replace(mirror.inventory, in_flight=flights)))
 
 
 def _expecting(flight: InFlight, primary: Side, mirror: Side) -> InFlight:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from ckptdeck.core.naming import FOREIGN_FAMILY, order_key
@@ -43,7 +43,7 @@ def align(primary: Side, mirror: Side | None, before: Iterable[Step] = ()) -> tu
             sighting = checkpoint.sighting
             if checkpoint.state is not State.FOREIGN and sighting.name not in names:
                 names[sighting.name] = (sighting.step, sighting.kind)
-    flights = _flights(primary)
+    flights = flights_to_rows(primary)
     for target, flight in flights.items():
         names.setdefault(target, (flight.step, flight.kind))
     doubt = next((_doubt(side) for side in sides if side.checkpoints and not side.inventory.condition.readable), None)
@@ -55,14 +55,28 @@ def align(primary: Side, mirror: Side | None, before: Iterable[Step] = ()) -> tu
         if earlier is not None and name not in flights and _stands(earlier, primary, mirror):
             steps.append(earlier)
             continue
-        row = [side.find(name) or _not_listed(side, name, step, kind) for side in sides]
-        flight_here = flights.get(name)
-        if flight_here is None and all(copy.state in _GONE_FOR_GOOD for copy in row):
-            continue
-        row_case = _Row(row[0], row[1] if mirror is not None else None, flight_here)
-        verdict, reason = (Verdict.UNKNOWN, doubt) if doubt else _judge(row_case)
-        steps.append(Step(step, name, row_case.primary, row_case.mirror, verdict, reason))
-    return tuple(sorted(steps, key=lambda row: order_key(row.step, row.name)))
+        row = row_of(name, step, kind, sides, flights.get(name), doubt)
+        if row is not None:
+            steps.append(row)
+    return tuple(sorted(steps, key=newest_first))
+
+
+def newest_first(row: Step) -> tuple[bool, int, str]:
+    """What rows are sorted by."""
+    return order_key(row.step, row.name)
+
+
+def row_of(
+    name: str, step: int | None, kind: Kind, sides: Sequence[Side], flight: InFlight | None, doubt: str | None = None
+) -> Step | None:
+    """The row of `name`, which `flight` is written for; None for what every side only remembers. `doubt`: nothing may
+    be said of it, and why."""
+    copies = [side.find(name) or _not_listed(side, name, step, kind) for side in sides]
+    if flight is None and all(copy.state in _GONE_FOR_GOOD for copy in copies):
+        return None
+    row = _Row(copies[0], copies[1] if len(copies) == 2 else None, flight)
+    verdict, reason = (Verdict.UNKNOWN, doubt) if doubt else _judge(row)
+    return Step(step, name, row.primary, row.mirror, verdict, reason)
 
 
 def _doubt(side: Side) -> str:
@@ -78,7 +92,7 @@ def _stands(row: Step, primary: Side, mirror: Side | None) -> bool:
     return row.mirror is other and (mirror is None or other is not None)
 
 
-def _flights(primary: Side) -> dict[str, InFlight]:
+def flights_to_rows(primary: Side) -> dict[str, InFlight]:
     """What the trainer is writing, by final name. A part on the mirror is our own copy: its row stays what it is."""
     return {
         flight.target: flight
