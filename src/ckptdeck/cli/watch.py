@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 from ckptdeck.cli.arguments import add_selection
@@ -26,6 +25,7 @@ from ckptdeck.core.policy import Policy
 from ckptdeck.core.record_format import iso
 from ckptdeck.core.safe_text import json_name
 from ckptdeck.core.states import Condition
+from ckptdeck.core.values import replace
 from ckptdeck.monitor.watch_event import Event
 
 
@@ -43,10 +43,11 @@ def run(arguments: argparse.Namespace, terminal: Terminal, interruption: Interru
         for checkpoint_set in session.pair.sets:
             require_initialised(checkpoint_set, session.pair, arguments.command)
 
-    from ckptdeck.monitor.core_calls import core_calls
-    from ckptdeck.monitor.engine import LiveEngine
     from ckptdeck.monitor.notify import Notifier
     from ckptdeck.monitor.watch import Watch
+
+    from ckptdeck.monitor.core_calls import core_calls
+    from ckptdeck.monitor.engine import LiveEngine
     from ckptdeck.monitor.watch_work import Duties
 
     host, pair = session.host, session.pair

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Protocol
 
 from ckptdeck.core.errors import Cancelled
+from ckptdeck.core.values import dataclass
 
 
 class Clock(Protocol):

@@ -13,14 +13,15 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
 from types import FrameType
 from typing import NoReturn
 
 from ckptdeck.core.errors import ItemFailed, UsageError, describe_os_error, from_os_error
 from ckptdeck.core.safe_text import shell_word, visible
-from ckptdeck.demo.scene import STEP_INTERVAL, Scene, build_scene
+from ckptdeck.core.values import dataclass
 from ckptdeck.monitor.host import this_host
+
+from ckptdeck.demo.scene import STEP_INTERVAL, Scene, build_scene
 
 SMALLEST, LARGEST = 100_000, 1_000_000_000
 """Bytes one checkpoint may be asked to have; the scene holds about 25 of them."""

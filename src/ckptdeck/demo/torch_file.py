@@ -10,8 +10,9 @@ from __future__ import annotations
 import struct
 import zlib
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Protocol
+
+from ckptdeck.core.values import dataclass
 
 from ckptdeck.demo.weights import Tensor
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 import math
 import os
 import threading
-from dataclasses import dataclass
 from typing import BinaryIO
+
+from ckptdeck.core.values import dataclass
 
 from ckptdeck import publish
 from ckptdeck.demo.torch_file import Sink, write_torch_file

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from ckptdeck.core.values import dataclass
 
 _LAYERS = 4
 _FLOATS_PER_WIDTH_SQUARED = 4 + _LAYERS * 12 + 4  # embedding and head are four times as tall as they are wide

@@ -9,8 +9,9 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
-from dataclasses import dataclass
 from typing import Any, TypeVar
+
+from ckptdeck.core.values import dataclass
 
 Answer = TypeVar("Answer")
 FIRST = "plan"

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import IntEnum, StrEnum
+
+from ckptdeck.core.values import dataclass
 
 from ckptdeck.tui.view_model.view import Lock
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from ckptdeck.core.values import dataclass
 
 from ckptdeck.core.plans.plan import Plan
 from ckptdeck.core.survey import Survey

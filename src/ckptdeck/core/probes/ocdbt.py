@@ -6,7 +6,6 @@ Manifest and nodes have a CRC-32C each. They are compressed: without a decompres
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass, field
 
 from ckptdeck.core.probes.cursor import Misread
 from ckptdeck.core.probes.damages import Damages
@@ -25,8 +24,10 @@ from ckptdeck.core.probes.ocdbt_format import (
     stated_length,
 )
 from ckptdeck.core.probes.reading import MIB, Damage, Reader, TooLarge, is_zero
-from ckptdeck.core.probes.tree import Tree, below
 from ckptdeck.core.states import Structure
+from ckptdeck.core.values import dataclass, field
+
+from ckptdeck.core.probes.tree import Tree, below
 
 MANIFEST_NAME = "manifest.ocdbt"
 

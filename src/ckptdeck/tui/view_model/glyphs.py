@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from rich.cells import cell_len
-
 from ckptdeck.core.states import FlightState, State, Verdict
-from ckptdeck.monitor.snapshot import JobState
+from ckptdeck.core.values import dataclass
 from ckptdeck.tui.view_model.line import Ink, Piece
 from ckptdeck.tui.view_model.measures import cells_full
+from rich.cells import cell_len
+
+from ckptdeck.monitor.snapshot import JobState
 
 
 @dataclass(frozen=True, slots=True)

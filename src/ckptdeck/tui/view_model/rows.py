@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from enum import StrEnum
 
 from ckptdeck.core.safe_text import visible
-from ckptdeck.core.sighting import Checkpoint, InFlight
 from ckptdeck.core.states import FINDINGS, FlightState, Role, State, Verdict
+from ckptdeck.core.values import dataclass
+
+from ckptdeck.core.sighting import Checkpoint, InFlight
 from ckptdeck.core.survey import Step, Survey
 
 TROUBLED = frozenset({Verdict.UNKNOWN, Verdict.DIVERGED, Verdict.REPAIR, Verdict.AT_RISK, Verdict.LOST})

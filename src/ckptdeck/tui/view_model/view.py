@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import tzinfo
 from enum import StrEnum
 
-from ckptdeck.core.sighting import InFlight
 from ckptdeck.core.states import Condition, Role
+from ckptdeck.core.values import dataclass, field
+
+from ckptdeck.core.sighting import InFlight
 from ckptdeck.core.survey import Step, Survey
 from ckptdeck.monitor.snapshot import Job, JobState, Snapshot
 
