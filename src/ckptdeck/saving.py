@@ -17,20 +17,19 @@ import shutil
 from collections.abc import Iterator, Mapping
 from typing import BinaryIO, Literal
 
+from ckptdeck.core.checkpoint_set import CheckpointSet, find_set
 from ckptdeck.core.errors import UsageError, from_os_error
 from ckptdeck.core.host import Host
 from ckptdeck.core.naming import read_name
 from ckptdeck.core.policy import DEFAULT_POLICY
+from ckptdeck.core.publish import Intent, Published
+from ckptdeck.core.publish import publish as publish_in
+from ckptdeck.core.publish_tree import publish_tree
 from ckptdeck.core.record_format import is_metric
 from ckptdeck.core.safe_text import visible
 from ckptdeck.core.states import Condition, Role
 from ckptdeck.core.values import replace
 from ckptdeck.monitor.host import this_host
-
-from ckptdeck.core.checkpoint_set import CheckpointSet, find_set
-from ckptdeck.core.publish import Intent, Published
-from ckptdeck.core.publish import publish as publish_in
-from ckptdeck.core.publish_tree import publish_tree
 
 log = logging.getLogger("ckptdeck")
 _COPY_CHUNK = 1 << 20

@@ -5,20 +5,19 @@ from __future__ import annotations
 import argparse
 from collections.abc import Mapping
 
+from ckptdeck.cli import json_output, plan_text, text
 from ckptdeck.cli.known_names import require_known
+from ckptdeck.cli.plan_file import SavedPlan, read_plan_file, restrict
 from ckptdeck.cli.session import Session, require_changeable
 from ckptdeck.cli.terminal import Terminal
 from ckptdeck.core.amounts import counted
 from ckptdeck.core.apply import apply, error_of_refusal
 from ckptdeck.core.errors import UsageError
+from ckptdeck.core.plans.plan import Act, ItemResult, Outcome, Plan, PlanItem, PlanResult
 from ckptdeck.core.states import Role
 from ckptdeck.core.values import replace
-from ckptdeck.monitor.command_line import command_line
-
-from ckptdeck.cli import json_output, plan_text, text
-from ckptdeck.cli.plan_file import SavedPlan, read_plan_file, restrict
-from ckptdeck.core.plans.plan import Act, ItemResult, Outcome, Plan, PlanItem, PlanResult
 from ckptdeck.monitor import log
+from ckptdeck.monitor.command_line import command_line
 from ckptdeck.monitor.core_calls import PLANNERS
 
 

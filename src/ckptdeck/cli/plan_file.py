@@ -8,10 +8,9 @@ from typing import Any
 
 from ckptdeck.cli.json_output import item_object
 from ckptdeck.core.errors import UsageError, describe_os_error
+from ckptdeck.core.plans.plan import Act, Plan, PlanItem
 from ckptdeck.core.safe_text import name_from_json, visible
 from ckptdeck.core.values import dataclass, replace
-
-from ckptdeck.core.plans.plan import Act, Plan, PlanItem
 
 _NOT_IN_PLAN = "not-in-plan"
 _LARGEST = 64 << 20

@@ -23,13 +23,12 @@ from ckptdeck.cli.terminal import Terminal
 from ckptdeck.core.amounts import size_text
 from ckptdeck.core.errors import Refused, SourceChanged, UsageError, describe_os_error, from_os_error
 from ckptdeck.core.naming import read_name
-from ckptdeck.core.safe_text import json_name, visible
-from ckptdeck.core.states import Role
-from ckptdeck.core.values import replace
-
 from ckptdeck.core.progress import Progress
 from ckptdeck.core.publish import Intent, Published, publish
+from ckptdeck.core.safe_text import json_name, visible
+from ckptdeck.core.states import Role
 from ckptdeck.core.transfer_tree import publish_copy
+from ckptdeck.core.values import replace
 from ckptdeck.monitor import log
 
 STDIN = "-"

@@ -15,12 +15,11 @@ from ckptdeck.cli.interruption import Interruption
 from ckptdeck.cli.session import Session, open_session
 from ckptdeck.cli.terminal import Terminal
 from ckptdeck.core.errors import UsageError
+from ckptdeck.core.resume import answer_resume
 from ckptdeck.core.safe_text import visible
 from ckptdeck.core.states import Role
-from ckptdeck.core.values import replace
-
-from ckptdeck.core.resume import answer_resume
 from ckptdeck.core.survey import ResumePoint
+from ckptdeck.core.values import replace
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -71,7 +70,6 @@ def run(arguments: argparse.Namespace, terminal: Terminal, interruption: Interru
 def _bring_back(session: Session, point: ResumePoint) -> ResumePoint:
     """The same checkpoint on the primary; the mirror's where it could not be copied, which can be resumed from too."""
     from ckptdeck.core.apply import apply
-
     from ckptdeck.core.plans.plan import Outcome
     from ckptdeck.core.resume import plan_bring_back
 

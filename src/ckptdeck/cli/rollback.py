@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import argparse
 
+from ckptdeck.cli.action import run_action
 from ckptdeck.cli.arguments import add_action_options, add_selection
 from ckptdeck.cli.interruption import Interruption
 from ckptdeck.cli.session import open_session
 from ckptdeck.cli.terminal import Terminal
 from ckptdeck.core.errors import UsageError
 from ckptdeck.core.values import replace
-
-from ckptdeck.cli.action import run_action
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

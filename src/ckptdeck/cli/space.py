@@ -19,13 +19,12 @@ from ckptdeck.cli.terminal import Terminal
 from ckptdeck.cli.text import paint_for
 from ckptdeck.core.errors import UsageError
 from ckptdeck.core.notation import parse_age, parse_size
-from ckptdeck.core.states import Role
-from ckptdeck.core.values import replace
-from ckptdeck.monitor.space_samples import read_samples
-
 from ckptdeck.core.outlook import Outlook, WhatIf, largest_keep, look_ahead
 from ckptdeck.core.samples import Sample
+from ckptdeck.core.states import Role
 from ckptdeck.core.survey import Survey
+from ckptdeck.core.values import replace
+from ckptdeck.monitor.space_samples import read_samples
 
 _AROUND = (1, 3, 6, 12, 24, 48)
 

@@ -43,11 +43,10 @@ def run(arguments: argparse.Namespace, terminal: Terminal, interruption: Interru
         for checkpoint_set in session.pair.sets:
             require_initialised(checkpoint_set, session.pair, arguments.command)
 
-    from ckptdeck.monitor.notify import Notifier
-    from ckptdeck.monitor.watch import Watch
-
     from ckptdeck.monitor.core_calls import core_calls
     from ckptdeck.monitor.engine import LiveEngine
+    from ckptdeck.monitor.notify import Notifier
+    from ckptdeck.monitor.watch import Watch
     from ckptdeck.monitor.watch_work import Duties
 
     host, pair = session.host, session.pair

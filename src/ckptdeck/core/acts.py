@@ -7,25 +7,18 @@ from contextlib import contextmanager, suppress
 
 from ckptdeck.core.adoption import adopt, adopt_twins
 from ckptdeck.core.amounts import size_text
+from ckptdeck.core.checkpoint_set import CheckpointSet, Pair
 from ckptdeck.core.dismantle import KeptForReader
 from ckptdeck.core.errors import Refused, UsageError
 from ckptdeck.core.guards import not_quiet
 from ckptdeck.core.host import Host
 from ckptdeck.core.last_look import LastLook
 from ckptdeck.core.lock import set_lock
-from ckptdeck.core.pointer_copy import copy_pointer
-from ckptdeck.core.policy import Policy
-from ckptdeck.core.removal import purge, put_back, quarantine
-from ckptdeck.core.safe_text import visible
-from ckptdeck.core.states import Condition, Kind, Role
-from ckptdeck.core.unit import Unit
-from ckptdeck.core.values import replace
-from ckptdeck.core.volume import volume_of
-
-from ckptdeck.core.checkpoint_set import CheckpointSet, Pair
 from ckptdeck.core.manifest import Manifest
 from ckptdeck.core.plans.plan import Act, Plan, PlanItem
 from ckptdeck.core.plans.set_aside import plan_quarantine_again
+from ckptdeck.core.pointer_copy import copy_pointer
+from ckptdeck.core.policy import Policy
 from ckptdeck.core.progress import Effort
 from ckptdeck.core.pruning import Pruner
 from ckptdeck.core.recheck import (
@@ -38,8 +31,14 @@ from ckptdeck.core.recheck import (
     unit_of,
 )
 from ckptdeck.core.recovery import discard, finish
+from ckptdeck.core.removal import purge, put_back, quarantine
+from ckptdeck.core.safe_text import visible
 from ckptdeck.core.sighting import Identity, Record, Stamp
+from ckptdeck.core.states import Condition, Kind, Role
 from ckptdeck.core.transfer import Staged, staged_copy
+from ckptdeck.core.unit import Unit
+from ckptdeck.core.values import replace
+from ckptdeck.core.volume import volume_of
 
 _NEEDS_BOTH = frozenset({Act.COPY, Act.REPAIR, Act.POINTER, Act.DELETE, Act.QUARANTINE, Act.PURGE, Act.DISCARD})
 """What reads the other side, and what takes something away, which no side may lose while the other is in doubt."""

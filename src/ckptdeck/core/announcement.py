@@ -13,14 +13,13 @@ from ckptdeck.core.comparison import compare_members, unread
 from ckptdeck.core.errors import InUse
 from ckptdeck.core.filesystem import FileSystem, opened
 from ckptdeck.core.host import Host
+from ckptdeck.core.manifest import Manifest
 from ckptdeck.core.safe_text import visible
+from ckptdeck.core.sighting import Record, Warning
 from ckptdeck.core.states import Kind, State
 from ckptdeck.core.unit import OddThing, look_at, unit_of_record
 from ckptdeck.core.values import replace
 from ckptdeck.core.volume import lock_if_free
-
-from ckptdeck.core.manifest import Manifest
-from ckptdeck.core.sighting import Record, Warning
 
 _PATIENCE, _PATIENCE_PAUSE = 20, 0.1
 """Times and seconds to wait for another publisher of the same name, which needs milliseconds."""

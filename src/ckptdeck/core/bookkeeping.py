@@ -8,18 +8,17 @@ import os
 import stat
 from collections.abc import Mapping
 
+from ckptdeck.core.checkpoint_set import CheckpointSet, sibling_control
 from ckptdeck.core.filesystem import FileSystem, read_file
 from ckptdeck.core.freed import freed_together
+from ckptdeck.core.manifest import RACY_NS, Manifest
 from ckptdeck.core.reading_index import remembered
 from ckptdeck.core.record_format import decode_record, seconds_of
 from ckptdeck.core.safe_text import name_from_json
+from ckptdeck.core.sighting import Member, Quarantined, ReadBefore, Record, Removing
 from ckptdeck.core.states import Condition, Kind, Role
 from ckptdeck.core.unit import OddThing, member_of, walk
 from ckptdeck.core.values import replace
-
-from ckptdeck.core.checkpoint_set import CheckpointSet, sibling_control
-from ckptdeck.core.manifest import RACY_NS, Manifest
-from ckptdeck.core.sighting import Member, Quarantined, ReadBefore, Record, Removing
 
 _LIMIT = 64 << 20
 BESIDE_QUARANTINED = (".json", ".record")

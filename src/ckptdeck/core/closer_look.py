@@ -12,15 +12,14 @@ from functools import partial
 from ckptdeck.core.comparison import compare_unread
 from ckptdeck.core.errors import describe_os_error
 from ckptdeck.core.filesystem import FileSystem, once_more, opened
+from ckptdeck.core.flight import Trace
 from ckptdeck.core.naming import FOREIGN_FAMILY
+from ckptdeck.core.sighting import Identity, Member, Sighting, StructureFinding
 from ckptdeck.core.standing import record_in_force, speaks_of
 from ckptdeck.core.states import Kind, Role
 from ckptdeck.core.times import BELIEVED_FROM_NS, is_quiet
 from ckptdeck.core.unit import OddThing, Unit, look_at
 from ckptdeck.core.values import replace
-
-from ckptdeck.core.flight import Trace
-from ckptdeck.core.sighting import Identity, Member, Sighting, StructureFinding
 
 
 def may_be_written(sighting: Sighting, before: Sighting | None, now: float, min_age: float) -> tuple[Member, ...]:

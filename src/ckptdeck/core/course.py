@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ckptdeck.core.values import dataclass, replace
-
 from ckptdeck.core.outlook import Outlook
 from ckptdeck.core.samples import Sample
+from ckptdeck.core.values import dataclass, replace
 
 Point = tuple[float, float]
 

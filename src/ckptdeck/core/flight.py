@@ -15,11 +15,10 @@ from ckptdeck.core.amounts import part_of_text, size_text, span_text
 from ckptdeck.core.filesystem import FileSystem, opened
 from ckptdeck.core.host import Host
 from ckptdeck.core.safe_text import visible
+from ckptdeck.core.sighting import InFlight, Member, Record, Writer
 from ckptdeck.core.states import FlightState, Kind
 from ckptdeck.core.times import doubt_about, known_age
 from ckptdeck.core.values import dataclass, replace
-
-from ckptdeck.core.sighting import InFlight, Member, Record, Writer
 
 _SHORTEST_INTERVAL = 0.2
 """Seconds between two looks below which a rate would be noise."""

@@ -11,9 +11,11 @@ import stat
 from collections.abc import Container, Iterable, Iterator, Mapping
 from functools import partial
 
+from ckptdeck.core.checkpoint_set import CheckpointSet
 from ckptdeck.core.errors import describe_os_error
 from ckptdeck.core.filesystem import DirectoryEntry, FileSystem, once_more
 from ckptdeck.core.groups import Group, find_groups
+from ckptdeck.core.manifest import RECORD, ManifestContents, store_name
 from ckptdeck.core.naming import (
     FOREIGN_FAMILY,
     SINGLE_FILE,
@@ -26,13 +28,10 @@ from ckptdeck.core.naming import (
 from ckptdeck.core.pointers import POINTER_LIMIT
 from ckptdeck.core.policy import Policy
 from ckptdeck.core.safe_text import visible
+from ckptdeck.core.sighting import Identity, Member, Record, Sighting
 from ckptdeck.core.states import Kind, MemberKind
 from ckptdeck.core.unit import OddThing, member_of, walk
 from ckptdeck.core.values import dataclass, field, replace
-
-from ckptdeck.core.checkpoint_set import CheckpointSet
-from ckptdeck.core.manifest import RECORD, ManifestContents, store_name
-from ckptdeck.core.sighting import Identity, Member, Record, Sighting
 
 _FOREIGN = NameReading(NameRole.FOREIGN, FOREIGN_FAMILY)
 

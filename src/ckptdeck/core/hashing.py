@@ -6,19 +6,19 @@ import os
 import stat
 
 import xxhash
+
 from ckptdeck.core.errors import SourceChanged
 from ckptdeck.core.filesystem import FileSystem, opened
 from ckptdeck.core.host import Host
 from ckptdeck.core.page_cache import ReadTrail, evidence_now
+from ckptdeck.core.progress import Effort, Pacer, Progress
 from ckptdeck.core.safe_text import visible
+from ckptdeck.core.sighting import Identity, Member, RecordMember, Volume
 from ckptdeck.core.states import Evidence, Kind, MemberKind
 from ckptdeck.core.turns import each_block
 from ckptdeck.core.unit import OddThing, Unit, directories_of, look_at, record_of_link, unit_digest
 from ckptdeck.core.values import dataclass
 from ckptdeck.core.volume import fsync_directory, in_memory, sync_data
-
-from ckptdeck.core.progress import Effort, Pacer, Progress
-from ckptdeck.core.sighting import Identity, Member, RecordMember, Volume
 
 
 @dataclass(frozen=True, slots=True)

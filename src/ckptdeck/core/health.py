@@ -15,13 +15,12 @@ from ckptdeck.core.naming import FOREIGN_FAMILY, order_key
 from ckptdeck.core.policy import Policy
 from ckptdeck.core.safe_text import visible
 from ckptdeck.core.siblings import Company, Siblings
+from ckptdeck.core.sighting import Checkpoint, Identity, Inventory, Receipt, Record, Sighting, StructureFinding
 from ckptdeck.core.standing import digests_marked_bad, receipt_counts, record_in_force
 from ckptdeck.core.states import Evidence, Kind, Origin, Role, State, Structure
 from ckptdeck.core.times import doubt_about, is_quiet, known_age
 from ckptdeck.core.unit import leading_out
 from ckptdeck.core.values import dataclass, replace
-
-from ckptdeck.core.sighting import Checkpoint, Identity, Inventory, Receipt, Record, Sighting, StructureFinding
 
 _COARSE_CLOCK_NS = 2_000_000_000
 """Servers and FAT keep times less exactly than they were set (R9)."""

@@ -10,16 +10,6 @@ import os
 import re
 import uuid
 
-from ckptdeck.core.errors import CkptdeckError, Refused, UsageError, VolumeSuspect, from_os_error
-from ckptdeck.core.filesystem import FileSystem, is_there
-from ckptdeck.core.host import Host
-from ckptdeck.core.policy import POLICY_TEMPLATE
-from ckptdeck.core.safe_text import shell_word, visible
-from ckptdeck.core.small_file import write_small_file
-from ckptdeck.core.states import Condition, Role
-from ckptdeck.core.values import dataclass, replace
-from ckptdeck.core.volume import sync_names
-
 from ckptdeck.core.checkpoint_set import (
     LOCK,
     LOG,
@@ -38,6 +28,15 @@ from ckptdeck.core.checkpoint_set import (
     refuse_overlap,
     sibling_control,
 )
+from ckptdeck.core.errors import CkptdeckError, Refused, UsageError, VolumeSuspect, from_os_error
+from ckptdeck.core.filesystem import FileSystem, is_there
+from ckptdeck.core.host import Host
+from ckptdeck.core.policy import POLICY_TEMPLATE
+from ckptdeck.core.safe_text import shell_word, visible
+from ckptdeck.core.small_file import write_small_file
+from ckptdeck.core.states import Condition, Role
+from ckptdeck.core.values import dataclass, replace
+from ckptdeck.core.volume import sync_names
 
 # Trainers that list their directory without a filter and would trip over a control directory inside it
 # (layouts.md 2.4): torchtitan reads every name as step-N, NeMo looks only at directories once there is one.

@@ -13,6 +13,8 @@ from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 import xxhash
+
+from ckptdeck.core.checkpoint_set import CheckpointSet
 from ckptdeck.core.filesystem import DirectoryEntry, FileSystem, read_file
 from ckptdeck.core.record_format import (
     decode_pin,
@@ -23,12 +25,10 @@ from ckptdeck.core.record_format import (
     encode_record,
 )
 from ckptdeck.core.safe_text import is_utf8
+from ckptdeck.core.sighting import Receipt, Record
 from ckptdeck.core.small_file import write_small_file
 from ckptdeck.core.values import dataclass, field
 from ckptdeck.core.volume import sync_names
-
-from ckptdeck.core.checkpoint_set import CheckpointSet
-from ckptdeck.core.sighting import Receipt, Record
 
 RECORD, NEXT = ".json", ".json.next"
 _LIMIT = 64 << 20  # a directory of 100,000 shards stays below

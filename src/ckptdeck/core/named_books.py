@@ -6,12 +6,11 @@ import os
 from collections.abc import Collection, Mapping
 from typing import TypeVar
 
-from ckptdeck.core.filesystem import DirectoryEntry, FileSystem
-from ckptdeck.core.values import dataclass, replace
-
 from ckptdeck.core.checkpoint_set import CheckpointSet
+from ckptdeck.core.filesystem import DirectoryEntry, FileSystem
 from ckptdeck.core.manifest import NEXT, Damaged, Kept, Manifest, ManifestContents
 from ckptdeck.core.sighting import ReadBefore, Receipt, Record
+from ckptdeck.core.values import dataclass, replace
 
 _Value = TypeVar("_Value")
 

@@ -8,21 +8,21 @@ import stat
 from collections.abc import Iterator
 
 import xxhash
+
 from ckptdeck.core.errors import CkptdeckError, SourceChanged
 from ckptdeck.core.filesystem import opened
+from ckptdeck.core.hashing import Share
 from ckptdeck.core.host import Host
 from ckptdeck.core.page_cache import ReadTrail, WriteTrail, evidence_now, hot_windows
 from ckptdeck.core.part import Part, claim_part, open_staged
+from ckptdeck.core.progress import Effort, Pacer, Progress
+from ckptdeck.core.publish import READ_ONLY
 from ckptdeck.core.safe_text import visible
+from ckptdeck.core.sighting import Member, Volume
 from ckptdeck.core.states import Evidence, Role
 from ckptdeck.core.turns import BLOCK, each_block
 from ckptdeck.core.values import dataclass
 from ckptdeck.core.volume import in_memory, sync_data
-
-from ckptdeck.core.hashing import Share
-from ckptdeck.core.progress import Effort, Pacer, Progress
-from ckptdeck.core.publish import READ_ONLY
-from ckptdeck.core.sighting import Member, Volume
 
 
 @dataclass(frozen=True, slots=True)

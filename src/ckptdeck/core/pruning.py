@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
+from ckptdeck.core.checkpoint_set import LOCK, Pair
 from ckptdeck.core.deletion import delete
 from ckptdeck.core.errors import Refused, RottenSource
 from ckptdeck.core.host import Host
 from ckptdeck.core.last_look import LastLook
+from ckptdeck.core.plans.plan import Act, Plan, PlanItem
+from ckptdeck.core.plans.prune import Retention, plan_prune, wish_of
 from ckptdeck.core.policy import Policy
+from ckptdeck.core.progress import Effort
+from ckptdeck.core.recheck import require_no_writer, require_same, require_unpinned, unit_of
 from ckptdeck.core.safe_text import visible
+from ckptdeck.core.sighting import Checkpoint
 from ckptdeck.core.states import Kind, Role, State
+from ckptdeck.core.survey import Survey
 from ckptdeck.core.unit import OddThing, Unit, look_at
 from ckptdeck.core.values import replace
 from ckptdeck.core.verify import verify_one
 from ckptdeck.core.volume import volume_of
-
-from ckptdeck.core.checkpoint_set import LOCK, Pair
-from ckptdeck.core.plans.plan import Act, Plan, PlanItem
-from ckptdeck.core.plans.prune import Retention, plan_prune, wish_of
-from ckptdeck.core.progress import Effort
-from ckptdeck.core.recheck import require_no_writer, require_same, require_unpinned, unit_of
-from ckptdeck.core.sighting import Checkpoint
-from ckptdeck.core.survey import Survey
 
 _CLOCKS_APART = 300.0
 

@@ -22,6 +22,8 @@ import stat
 from collections.abc import Iterator, Mapping
 from typing import Protocol
 
+from ckptdeck.core.announcement import announce, withdraw
+from ckptdeck.core.checkpoint_set import CheckpointSet, from_condition
 from ckptdeck.core.errors import (
     ContentMismatch,
     Refused,
@@ -30,23 +32,20 @@ from ckptdeck.core.errors import (
     from_os_error,
 )
 from ckptdeck.core.filesystem import FileSystem, opened
+from ckptdeck.core.hashing import Share, digest_descriptor
 from ckptdeck.core.host import Host
+from ckptdeck.core.manifest import Manifest
 from ckptdeck.core.naming import NameRole, read_name
 from ckptdeck.core.page_cache import evidence_now
 from ckptdeck.core.part import Part, open_part
 from ckptdeck.core.policy import DEFAULT_POLICY, MINIMUM_AGE
+from ckptdeck.core.progress import UNHURRIED, Effort
 from ckptdeck.core.safe_text import visible
+from ckptdeck.core.sighting import Receipt, Record, RecordMember, Stamp, Volume, Warning
 from ckptdeck.core.states import Evidence, Kind, Origin, Role
 from ckptdeck.core.unit import unit_digest
 from ckptdeck.core.values import dataclass, field
 from ckptdeck.core.volume import fsync_directory, in_memory, sync_data, volume_of
-
-from ckptdeck.core.announcement import announce, withdraw
-from ckptdeck.core.checkpoint_set import CheckpointSet, from_condition
-from ckptdeck.core.hashing import Share, digest_descriptor
-from ckptdeck.core.manifest import Manifest
-from ckptdeck.core.progress import UNHURRIED, Effort
-from ckptdeck.core.sighting import Receipt, Record, RecordMember, Stamp, Volume, Warning
 
 log = logging.getLogger("ckptdeck")
 _BUFFER = 1 << 20

@@ -12,21 +12,13 @@ import contextlib
 import re
 from collections.abc import Iterator, Mapping
 
+from ckptdeck.core.checkpoint_set import CheckpointSet
 from ckptdeck.core.errors import InUse, Refused, UsageError, from_os_error
 from ckptdeck.core.filesystem import opened
+from ckptdeck.core.hashing import Share, digest_descriptor
 from ckptdeck.core.host import Host
 from ckptdeck.core.naming import markers_last
 from ckptdeck.core.policy import MINIMUM_AGE
-from ckptdeck.core.safe_text import visible
-from ckptdeck.core.staged_tree import StagedTree
-from ckptdeck.core.staging import open_tree
-from ckptdeck.core.states import Evidence, Kind, MemberKind
-from ckptdeck.core.unit import OddThing, directories_of, leading_out, look_at, record_of_link
-from ckptdeck.core.values import dataclass
-from ckptdeck.core.volume import fsync_directory, sync_data, volume_of
-
-from ckptdeck.core.checkpoint_set import CheckpointSet
-from ckptdeck.core.hashing import Share, digest_descriptor
 from ckptdeck.core.progress import UNHURRIED, Effort
 from ckptdeck.core.publish import (
     READ_ONLY,
@@ -39,7 +31,14 @@ from ckptdeck.core.publish import (
     record_for,
     require_publishable,
 )
+from ckptdeck.core.safe_text import visible
 from ckptdeck.core.sighting import Identity, Member, RecordMember, Volume
+from ckptdeck.core.staged_tree import StagedTree
+from ckptdeck.core.staging import open_tree
+from ckptdeck.core.states import Evidence, Kind, MemberKind
+from ckptdeck.core.unit import OddThing, directories_of, leading_out, look_at, record_of_link
+from ckptdeck.core.values import dataclass
+from ckptdeck.core.volume import fsync_directory, sync_data, volume_of
 
 _FIRST_SHARD = re.compile(r"__0_[0-9]+\.distcp")
 

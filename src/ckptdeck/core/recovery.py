@@ -8,15 +8,24 @@ from __future__ import annotations
 import contextlib
 import os
 
+from ckptdeck.core.announcement import finish_earlier, is_announced
+from ckptdeck.core.checkpoint_set import SUBDIRECTORIES, CheckpointSet
 from ckptdeck.core.deletion import finish_removal
 from ckptdeck.core.filesystem import is_there
+from ckptdeck.core.hashing import digest_descriptor, read_for_proof
 from ckptdeck.core.host import Host
+from ckptdeck.core.manifest import Manifest
 from ckptdeck.core.naming import part_name
 from ckptdeck.core.page_cache import evidence_now
 from ckptdeck.core.part import Part, claim_part
+from ckptdeck.core.plans.plan import PlanItem
 from ckptdeck.core.policy import Policy
+from ckptdeck.core.progress import Effort
+from ckptdeck.core.publish import receipt_for
+from ckptdeck.core.recheck import moved_on, require_same
 from ckptdeck.core.recovery_tree import discard_tree, finish_tree
 from ckptdeck.core.removal import quarantine
+from ckptdeck.core.sighting import Record, Stamp, Volume
 from ckptdeck.core.small_file import SUFFIX
 from ckptdeck.core.staging import staging_place
 from ckptdeck.core.states import Evidence
@@ -24,16 +33,6 @@ from ckptdeck.core.unit import OddThing, Unit, look_at, unit_of_record
 from ckptdeck.core.values import replace
 from ckptdeck.core.verify import receipt_of, write_bad_receipt
 from ckptdeck.core.volume import fsync_directory, in_memory, rename_into_place, sync_data, volume_of
-
-from ckptdeck.core.announcement import finish_earlier, is_announced
-from ckptdeck.core.checkpoint_set import SUBDIRECTORIES, CheckpointSet
-from ckptdeck.core.hashing import digest_descriptor, read_for_proof
-from ckptdeck.core.manifest import Manifest
-from ckptdeck.core.plans.plan import PlanItem
-from ckptdeck.core.progress import Effort
-from ckptdeck.core.publish import receipt_for
-from ckptdeck.core.recheck import moved_on, require_same
-from ckptdeck.core.sighting import Record, Stamp, Volume
 
 
 def finish(host: Host, target: CheckpointSet, item: PlanItem, policy: Policy, effort: Effort) -> str:

@@ -12,18 +12,17 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from ckptdeck.core.amounts import counted, span_text
+from ckptdeck.core.checkpoint_set import Pair
 from ckptdeck.core.errors import Cancelled, CkptdeckError, FreshRun, NothingWhole, VolumeSuspect
 from ckptdeck.core.host import Host
 from ckptdeck.core.naming import GROUP_FAMILIES
+from ckptdeck.core.progress import UNHURRIED, Effort
 from ckptdeck.core.safe_text import shell_word, visible
+from ckptdeck.core.sighting import Checkpoint
 from ckptdeck.core.states import BAD, CANDIDATES, NOT_THERE, Condition, FlightState, Kind, Role, State
+from ckptdeck.core.survey import ResumePoint, Side, Step, Survey
 from ckptdeck.core.times import doubt_about, is_quiet
 from ckptdeck.core.values import dataclass, field
-
-from ckptdeck.core.checkpoint_set import Pair
-from ckptdeck.core.progress import UNHURRIED, Effort
-from ckptdeck.core.sighting import Checkpoint
-from ckptdeck.core.survey import ResumePoint, Side, Step, Survey
 
 if TYPE_CHECKING:
     from ckptdeck.core.plans.plan import Plan
@@ -69,10 +68,9 @@ def plan_bring_back(survey: Survey, name: str) -> Plan:
 
     The plan is empty where the primary holds something under that name that is not bad.
     """
-    from ckptdeck.core.plans.repair import plan_repair
-
     from ckptdeck.core.plans.items import does
     from ckptdeck.core.plans.plan import Act, Plan
+    from ckptdeck.core.plans.repair import plan_repair
 
     good = None if survey.mirror is None else survey.mirror.find(name)
     here = survey.primary.find(name)

@@ -8,18 +8,17 @@ from __future__ import annotations
 
 import os
 
+from ckptdeck.core.bookkeeping import read_records_of_lost_root
+from ckptdeck.core.checkpoint_set import CheckpointSet
 from ckptdeck.core.errors import describe_os_error
 from ckptdeck.core.filesystem import once_more
 from ckptdeck.core.host import Host
 from ckptdeck.core.naming import FOREIGN_FAMILY
 from ckptdeck.core.policy import Policy
-from ckptdeck.core.states import Condition
-from ckptdeck.core.values import replace
-
-from ckptdeck.core.bookkeeping import read_records_of_lost_root
-from ckptdeck.core.checkpoint_set import CheckpointSet
 from ckptdeck.core.side_look import SideLook
 from ckptdeck.core.sighting import Inventory, Sighting
+from ckptdeck.core.states import Condition
+from ckptdeck.core.values import replace
 
 
 def scan(host: Host, checkpoint_set: CheckpointSet, policy: Policy, previous: Inventory | None = None) -> Inventory:

@@ -6,30 +6,29 @@ import os
 import stat
 from collections.abc import Container, Mapping
 
+from ckptdeck.core.bookkeeping import list_quarantine, list_removals
+from ckptdeck.core.checkpoint_set import CheckpointSet
+from ckptdeck.core.closer_look import may_be_written, moved_since, needs_probe, with_structure, with_traces
 from ckptdeck.core.errors import describe_os_error
+from ckptdeck.core.flight import UNTRACED, Flight, Trace, find_traces, judge_flight
 from ckptdeck.core.folding import folding_of
+from ckptdeck.core.gathering import Found, Gathering, as_recorded
 from ckptdeck.core.host import Host
 from ckptdeck.core.in_place import flight_in_place
 from ckptdeck.core.listing import list_set
+from ckptdeck.core.manifest import ManifestContents
 from ckptdeck.core.naming import part_name, read_name
 from ckptdeck.core.pointers import TRAINER_STATE, find_best, read_pointers
 from ckptdeck.core.policy import Policy
 from ckptdeck.core.safe_text import visible
 from ckptdeck.core.siblings import Siblings
+from ckptdeck.core.sighting import Beside, InFlight, Inventory, Member, Quarantined, Removing, Sighting, Warning
+from ckptdeck.core.staged_look import StagedLook, look_at_staged, size_of_tree, trace_tree
 from ckptdeck.core.states import Kind
 from ckptdeck.core.times import is_quiet
 from ckptdeck.core.unit import member_of
 from ckptdeck.core.values import replace
 from ckptdeck.core.volume import volume_of
-
-from ckptdeck.core.bookkeeping import list_quarantine, list_removals
-from ckptdeck.core.checkpoint_set import CheckpointSet
-from ckptdeck.core.closer_look import may_be_written, moved_since, needs_probe, with_structure, with_traces
-from ckptdeck.core.flight import UNTRACED, Flight, Trace, find_traces, judge_flight
-from ckptdeck.core.gathering import Found, Gathering, as_recorded
-from ckptdeck.core.manifest import ManifestContents
-from ckptdeck.core.sighting import Beside, InFlight, Inventory, Member, Quarantined, Removing, Sighting, Warning
-from ckptdeck.core.staged_look import StagedLook, look_at_staged, size_of_tree, trace_tree
 
 
 class SideLook:

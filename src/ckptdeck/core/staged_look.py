@@ -7,17 +7,16 @@ import os
 import stat
 from collections.abc import Collection
 
+from ckptdeck.core.checkpoint_set import CheckpointSet
 from ckptdeck.core.filesystem import FileSystem
+from ckptdeck.core.flight import Trace, find_traces, flocked
 from ckptdeck.core.host import Host
+from ckptdeck.core.manifest import ManifestContents, store_name
+from ckptdeck.core.sighting import Member
 from ckptdeck.core.states import MemberKind
 from ckptdeck.core.unit import OddThing, member_of, walk
 from ckptdeck.core.values import dataclass, replace
 from ckptdeck.core.volume import volume_of
-
-from ckptdeck.core.checkpoint_set import CheckpointSet
-from ckptdeck.core.flight import Trace, find_traces, flocked
-from ckptdeck.core.manifest import ManifestContents, store_name
-from ckptdeck.core.sighting import Member
 
 _ASKED = 64
 """Files of one tree whose writers are asked for, the youngest first."""

@@ -8,19 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from ckptdeck.core.amounts import size_text
+from ckptdeck.core.checkpoint_set import Pair
+from ckptdeck.core.flight import going_on
+from ckptdeck.core.health import judge
 from ckptdeck.core.host import Host
 from ckptdeck.core.naming import FOREIGN_FAMILY
 from ckptdeck.core.policy import Policy
 from ckptdeck.core.safe_text import shell_word, visible
-from ckptdeck.core.space import project
-from ckptdeck.core.standing import digests_marked_bad
-from ckptdeck.core.states import BAD, CANDIDATES, NOT_THERE, FlightState, Role, State
-from ckptdeck.core.times import all_alike, known_age
-from ckptdeck.core.values import replace
-
-from ckptdeck.core.checkpoint_set import Pair
-from ckptdeck.core.flight import going_on
-from ckptdeck.core.health import judge
 from ckptdeck.core.scan import scan
 from ckptdeck.core.sides import Projection as Projection
 from ckptdeck.core.sides import ResumePoint as ResumePoint
@@ -28,6 +22,11 @@ from ckptdeck.core.sides import Side as Side
 from ckptdeck.core.sides import Step as Step
 from ckptdeck.core.sides import Survey as Survey
 from ckptdeck.core.sighting import Checkpoint, InFlight, Inventory, Sighting, Warning
+from ckptdeck.core.space import project
+from ckptdeck.core.standing import digests_marked_bad
+from ckptdeck.core.states import BAD, CANDIDATES, NOT_THERE, FlightState, Role, State
+from ckptdeck.core.times import all_alike, known_age
+from ckptdeck.core.values import replace
 from ckptdeck.core.verdict import align
 
 _NOT_TO_POINT_AT = BAD | {State.SUSPECT, State.UNSAFE_WRITE}

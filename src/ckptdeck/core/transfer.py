@@ -13,29 +13,28 @@ from typing import Protocol
 
 from ckptdeck.core.adoption import record_in_place
 from ckptdeck.core.amounts import size_text
+from ckptdeck.core.checkpoint_set import CheckpointSet
 from ckptdeck.core.comparison import compare_members
 from ckptdeck.core.errors import Cancelled, ContentMismatch, NoSpace, RottenSource
+from ckptdeck.core.hashing import Reading, Share, require_still
 from ckptdeck.core.host import Host
+from ckptdeck.core.manifest import Manifest
 from ckptdeck.core.naming import part_name
 from ckptdeck.core.page_cache import leave_nothing
-from ckptdeck.core.policy import Policy
-from ckptdeck.core.safe_text import visible
-from ckptdeck.core.states import Kind, Origin, Role
-from ckptdeck.core.unit import Unit, unit_digest
-from ckptdeck.core.values import dataclass, replace
-from ckptdeck.core.verify import known_records, receipt_of, write_bad_receipt
-from ckptdeck.core.volume import fsync_directory, volume_of
-
-from ckptdeck.core.checkpoint_set import CheckpointSet
-from ckptdeck.core.hashing import Reading, Share, require_still
-from ckptdeck.core.manifest import Manifest
 from ckptdeck.core.plans.plan import PlanItem
+from ckptdeck.core.policy import Policy
 from ckptdeck.core.pour import open_source, pour, staged_part
 from ckptdeck.core.progress import Effort
 from ckptdeck.core.publish import Intent, Nameable, Published, Settled, name_part, settle
 from ckptdeck.core.recheck import require_source, unit_of
+from ckptdeck.core.safe_text import visible
 from ckptdeck.core.sighting import Identity, Record, RecordMember, Volume, Warning
+from ckptdeck.core.states import Kind, Origin, Role
 from ckptdeck.core.transfer_tree import copy_tree, tree_for
+from ckptdeck.core.unit import Unit, unit_digest
+from ckptdeck.core.values import dataclass, replace
+from ckptdeck.core.verify import known_records, receipt_of, write_bad_receipt
+from ckptdeck.core.volume import fsync_directory, volume_of
 
 
 class _Stage(Nameable, Protocol):

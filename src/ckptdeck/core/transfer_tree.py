@@ -6,21 +6,13 @@ import contextlib
 import os
 from collections.abc import Mapping
 
+from ckptdeck.core.checkpoint_set import CheckpointSet
 from ckptdeck.core.errors import UsageError
+from ckptdeck.core.hashing import Share, look_still, require_still
 from ckptdeck.core.host import Host
 from ckptdeck.core.naming import markers_last
 from ckptdeck.core.page_cache import leave_nothing
 from ckptdeck.core.policy import MINIMUM_AGE
-from ckptdeck.core.safe_text import visible
-from ckptdeck.core.staged_tree import StagedTree
-from ckptdeck.core.staging import claim_tree, open_tree
-from ckptdeck.core.states import Evidence, Kind, MemberKind, Role
-from ckptdeck.core.unit import OddThing, Unit, directories_of, record_of_link, walk
-from ckptdeck.core.values import dataclass
-from ckptdeck.core.volume import sync_data, volume_of
-
-from ckptdeck.core.checkpoint_set import CheckpointSet
-from ckptdeck.core.hashing import Share, look_still, require_still
 from ckptdeck.core.pour import open_directory, open_source, pour, staged_part
 from ckptdeck.core.progress import Effort
 from ckptdeck.core.publish import (
@@ -35,7 +27,14 @@ from ckptdeck.core.publish import (
     require_size,
 )
 from ckptdeck.core.publish_tree import ProvenFile, require_sound, settle_tree
+from ckptdeck.core.safe_text import visible
 from ckptdeck.core.sighting import Identity, Member, RecordMember, Volume
+from ckptdeck.core.staged_tree import StagedTree
+from ckptdeck.core.staging import claim_tree, open_tree
+from ckptdeck.core.states import Evidence, Kind, MemberKind, Role
+from ckptdeck.core.unit import OddThing, Unit, directories_of, record_of_link, walk
+from ckptdeck.core.values import dataclass
+from ckptdeck.core.volume import sync_data, volume_of
 
 _OWNER_MAY_ALL = 0o700
 """A directory that its owner may not write cannot be moved to another parent."""

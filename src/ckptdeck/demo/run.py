@@ -19,9 +19,8 @@ from typing import NoReturn
 from ckptdeck.core.errors import ItemFailed, UsageError, describe_os_error, from_os_error
 from ckptdeck.core.safe_text import shell_word, visible
 from ckptdeck.core.values import dataclass
-from ckptdeck.monitor.host import this_host
-
 from ckptdeck.demo.scene import STEP_INTERVAL, Scene, build_scene
+from ckptdeck.monitor.host import this_host
 
 SMALLEST, LARGEST = 100_000, 1_000_000_000
 """Bytes one checkpoint may be asked to have; the scene holds about 25 of them."""

@@ -11,18 +11,17 @@ import os
 from collections.abc import Sequence
 
 from ckptdeck.core.apply import apply
+from ckptdeck.core.checkpoint_set import Pair, find_pair
 from ckptdeck.core.errors import ItemFailed
 from ckptdeck.core.host import Host
-from ckptdeck.core.policy import DEFAULT_POLICY
-from ckptdeck.core.values import dataclass, replace
-from ckptdeck.demo.safetensors_file import write_safetensors_file
-
-from ckptdeck.core.checkpoint_set import Pair, find_pair
 from ckptdeck.core.initialise import initialise
 from ckptdeck.core.plans.mirror import plan_mirror
+from ckptdeck.core.policy import DEFAULT_POLICY
 from ckptdeck.core.progress import Clock
 from ckptdeck.core.publish import Intent, publish
 from ckptdeck.core.survey import take_survey
+from ckptdeck.core.values import dataclass, replace
+from ckptdeck.demo.safetensors_file import write_safetensors_file
 from ckptdeck.demo.torch_file import Sink, write_torch_file
 from ckptdeck.demo.training import ROLLING_NAME, checkpoint_name, loss_at
 from ckptdeck.demo.weights import make_weights

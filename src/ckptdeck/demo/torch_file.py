@@ -13,7 +13,6 @@ from collections.abc import Iterable
 from typing import Protocol
 
 from ckptdeck.core.values import dataclass
-
 from ckptdeck.demo.weights import Tensor
 
 _ALIGNMENT = 64

@@ -11,9 +11,8 @@ import os
 import threading
 from typing import BinaryIO
 
-from ckptdeck.core.values import dataclass
-
 from ckptdeck import publish
+from ckptdeck.core.values import dataclass
 from ckptdeck.demo.torch_file import Sink, write_torch_file
 from ckptdeck.demo.weights import Tensor, make_weights
 

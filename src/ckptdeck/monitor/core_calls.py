@@ -5,22 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from ckptdeck.core.apply import apply
-from ckptdeck.core.errors import UsageError
-from ckptdeck.core.filesystem import FileSystem
-from ckptdeck.core.host import Host
-from ckptdeck.core.plans.adopt import plan_adopt
-from ckptdeck.core.plans.mark import plan_mark_bad, plan_unmark_bad
-from ckptdeck.core.plans.mend import plan_mend
-from ckptdeck.core.plans.recover import plan_recover
-from ckptdeck.core.plans.repair import plan_repair
-from ckptdeck.core.plans.restore import plan_restore
-from ckptdeck.core.plans.rollback import plan_rollback
-from ckptdeck.core.policy import Policy, parse_age
-from ckptdeck.core.safe_text import visible
-from ckptdeck.core.states import Role
-from ckptdeck.core.values import dataclass
-from ckptdeck.core.verify import Verification, verify_one
-
 from ckptdeck.core.checkpoint_set import (
     CheckpointSet,
     Pair,
@@ -29,15 +13,30 @@ from ckptdeck.core.checkpoint_set import (
     find_set,
     refuse_overlap,
 )
+from ckptdeck.core.errors import UsageError
+from ckptdeck.core.filesystem import FileSystem
+from ckptdeck.core.host import Host
+from ckptdeck.core.plans.adopt import plan_adopt
+from ckptdeck.core.plans.mark import plan_mark_bad, plan_unmark_bad
+from ckptdeck.core.plans.mend import plan_mend
 from ckptdeck.core.plans.mirror import plan_mirror
 from ckptdeck.core.plans.plan import ItemResult, Plan, PlanResult
 from ckptdeck.core.plans.prune import plan_prune, wish_of
+from ckptdeck.core.plans.recover import plan_recover
+from ckptdeck.core.plans.repair import plan_repair
+from ckptdeck.core.plans.restore import plan_restore
+from ckptdeck.core.plans.rollback import plan_rollback
 from ckptdeck.core.plans.set_aside import plan_purge, plan_put_back, plan_quarantine
 from ckptdeck.core.plans.start import plan_start
+from ckptdeck.core.policy import Policy, parse_age
 from ckptdeck.core.progress import Effort
+from ckptdeck.core.safe_text import visible
 from ckptdeck.core.scan import scan
 from ckptdeck.core.sighting import Inventory
+from ckptdeck.core.states import Role
 from ckptdeck.core.survey import Survey, compose
+from ckptdeck.core.values import dataclass
+from ckptdeck.core.verify import Verification, verify_one
 from ckptdeck.monitor.policy_file import read_policy
 
 Planner = Callable[[Survey, Sequence[str], Mapping[str, str]], Plan]

@@ -14,27 +14,26 @@ from concurrent.futures import Future
 
 from ckptdeck.core.errors import Refused, UsageError
 from ckptdeck.core.host import Host
+from ckptdeck.core.plans.plan import ItemResult, Outcome, Plan
 from ckptdeck.core.policy import Policy
 from ckptdeck.core.safe_text import visible
-from ckptdeck.core.values import replace
-from ckptdeck.monitor.activity import ActivityLog
-from ckptdeck.monitor.job_words import item_line, plan_line
-from ckptdeck.monitor.orders import Workshop, plan_order, verify_order, verify_orders
-from ckptdeck.monitor.priority import lower_priority
-from ckptdeck.monitor.resume_check import ResumeCheck
-from ckptdeck.monitor.space_samples import SampleKeeper
-from ckptdeck.monitor.trouble import find_trouble
-from ckptdeck.monitor.watcher import Watch, watch_directory
-
-from ckptdeck.core.plans.plan import ItemResult, Outcome, Plan
 from ckptdeck.core.sighting import Checkpoint
 from ckptdeck.core.survey import Side, Survey
+from ckptdeck.core.values import replace
+from ckptdeck.monitor.activity import ActivityLog
 from ckptdeck.monitor.core_calls import CoreCalls, core_calls
 from ckptdeck.monitor.desk import Desk
 from ckptdeck.monitor.job_runner import JobRunner
+from ckptdeck.monitor.job_words import item_line, plan_line
 from ckptdeck.monitor.looking import DEFAULT_TIMING, Timing, Wait, wait_for
+from ckptdeck.monitor.orders import Workshop, plan_order, verify_order, verify_orders
+from ckptdeck.monitor.priority import lower_priority
+from ckptdeck.monitor.resume_check import ResumeCheck
 from ckptdeck.monitor.snapshot import Answer, Job, JobState, Snapshot
+from ckptdeck.monitor.space_samples import SampleKeeper
 from ckptdeck.monitor.surveyor import Outlook, Surveyor, Ways
+from ckptdeck.monitor.trouble import find_trouble
+from ckptdeck.monitor.watcher import Watch, watch_directory
 
 _VERIFYING = Plan("verify", ())
 

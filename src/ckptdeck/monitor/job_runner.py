@@ -17,11 +17,10 @@ from collections import deque
 from collections.abc import Callable, Mapping
 
 from ckptdeck.core.errors import Cancelled, CkptdeckError, Refused, UsageError, from_os_error
-from ckptdeck.core.values import dataclass, field, replace
-from ckptdeck.monitor.meter import Meter
-
 from ckptdeck.core.plans.plan import ItemResult, PlanItem
 from ckptdeck.core.progress import CancelToken, Clock, Effort, Progress
+from ckptdeck.core.values import dataclass, field, replace
+from ckptdeck.monitor.meter import Meter
 from ckptdeck.monitor.snapshot import Job, JobState
 
 OnResult = Callable[[ItemResult], None]

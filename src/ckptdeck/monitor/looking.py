@@ -10,16 +10,15 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+from ckptdeck.core.checkpoint_set import CheckpointSet
 from ckptdeck.core.errors import CkptdeckError, describe_os_error
 from ckptdeck.core.filesystem import FileSystem
 from ckptdeck.core.host import Host
-from ckptdeck.core.states import FlightState, Role
-from ckptdeck.core.values import dataclass, replace
-
-from ckptdeck.core.checkpoint_set import CheckpointSet
 from ckptdeck.core.progress import Clock
 from ckptdeck.core.samples import Sample
 from ckptdeck.core.sighting import Inventory
+from ckptdeck.core.states import FlightState, Role
+from ckptdeck.core.values import dataclass, replace
 from ckptdeck.monitor.snapshot import SideActivity
 
 Wait = Callable[[threading.Event, float], object]

@@ -6,14 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from ckptdeck.core.states import Role
-from ckptdeck.core.values import dataclass, field
-from ckptdeck.monitor.log import LogEntry as LogEntry
-
 from ckptdeck.core.plans.plan import ItemResult, Plan
 from ckptdeck.core.progress import Progress
 from ckptdeck.core.samples import Sample
+from ckptdeck.core.states import Role
 from ckptdeck.core.survey import Survey
+from ckptdeck.core.values import dataclass, field
+from ckptdeck.monitor.log import LogEntry as LogEntry
 
 if TYPE_CHECKING:
     from concurrent.futures import Future

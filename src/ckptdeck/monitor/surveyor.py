@@ -5,23 +5,22 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping
 
-from ckptdeck.core.host import Host
-from ckptdeck.core.policy import DEFAULT_POLICY, Policy
-from ckptdeck.core.states import Role
-from ckptdeck.core.values import dataclass, field, replace
-from ckptdeck.monitor.activity import ActivityLog
-from ckptdeck.monitor.space_samples import SampleKeeper
-from ckptdeck.monitor.watcher import Watch, Watcher
-
 from ckptdeck.core.checkpoint_set import Pair
+from ckptdeck.core.host import Host
 from ckptdeck.core.outlook import foresee
+from ckptdeck.core.policy import DEFAULT_POLICY, Policy
 from ckptdeck.core.samples import Sample
 from ckptdeck.core.sighting import Inventory
+from ckptdeck.core.states import Role
 from ckptdeck.core.survey import Survey
+from ckptdeck.core.values import dataclass, field, replace
+from ckptdeck.monitor.activity import ActivityLog
 from ckptdeck.monitor.belief import Known, believe
 from ckptdeck.monitor.core_calls import CoreCalls
 from ckptdeck.monitor.looking import Look, Lookout, Timing, Wait
 from ckptdeck.monitor.snapshot import SideActivity
+from ckptdeck.monitor.space_samples import SampleKeeper
+from ckptdeck.monitor.watcher import Watch, Watcher
 
 TICK = 0.5
 """Seconds after which silence is looked for, at least."""

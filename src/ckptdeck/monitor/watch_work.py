@@ -10,13 +10,12 @@ from collections.abc import Callable
 
 from ckptdeck.core.amounts import counted
 from ckptdeck.core.guards import Guard
-from ckptdeck.core.safe_text import visible
-from ckptdeck.core.states import NOT_THERE, State, Verdict
-from ckptdeck.core.values import dataclass, replace
-
 from ckptdeck.core.plans.plan import Act, Plan, PlanItem
+from ckptdeck.core.safe_text import visible
 from ckptdeck.core.sides import Step, Survey
 from ckptdeck.core.sighting import Stamp
+from ckptdeck.core.states import NOT_THERE, State, Verdict
+from ckptdeck.core.values import dataclass, replace
 from ckptdeck.monitor.snapshot import Engine
 
 _PASSING = frozenset({Guard.AGE, Guard.LIVE_WRITER, Guard.IN_FLIGHT, Guard.POLICY})

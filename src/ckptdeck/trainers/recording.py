@@ -10,15 +10,14 @@ import os
 from collections.abc import Collection, Mapping
 
 from ckptdeck.core.adoption import record_finished
+from ckptdeck.core.checkpoint_set import CheckpointSet
 from ckptdeck.core.errors import CkptdeckError, from_os_error
 from ckptdeck.core.host import Host
+from ckptdeck.core.manifest import Manifest
 from ckptdeck.core.safe_text import visible
 from ckptdeck.core.states import Condition, Role
 from ckptdeck.core.values import replace
 from ckptdeck.monitor.host import this_host
-
-from ckptdeck.core.checkpoint_set import CheckpointSet
-from ckptdeck.core.manifest import Manifest
 from ckptdeck.saving import find_own_set
 
 log = logging.getLogger("ckptdeck")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from enum import IntEnum, StrEnum
 
 from ckptdeck.core.values import dataclass
-
 from ckptdeck.tui.view_model.view import Lock
 
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 
-from ckptdeck.core.values import dataclass
-
 from ckptdeck.core.plans.plan import Plan
 from ckptdeck.core.survey import Survey
+from ckptdeck.core.values import dataclass
 from ckptdeck.monitor.desk import FIRST
 from ckptdeck.monitor.snapshot import Engine
 

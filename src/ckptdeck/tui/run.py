@@ -7,15 +7,14 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from ckptdeck.core.values import replace
+from ckptdeck.monitor.desk import answer_within
+from ckptdeck.monitor.snapshot import Engine
 from ckptdeck.monitor.view_state import ViewState, load_view_state, save_view_state, view_state_path
+from ckptdeck.tui import lifecycle
 from ckptdeck.tui.app import ConsoleApp
 from ckptdeck.tui.collecting import only_young_objects
 from ckptdeck.tui.lasting_output import give_it_a_size, lasting_output
 from ckptdeck.tui.messages import TakenUp
-
-from ckptdeck.monitor.desk import answer_within
-from ckptdeck.monitor.snapshot import Engine
-from ckptdeck.tui import lifecycle
 from ckptdeck.tui.settings import settings_for
 
 Answer = TypeVar("Answer")

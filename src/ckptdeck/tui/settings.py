@@ -9,9 +9,10 @@ import time
 from collections.abc import Callable, Mapping
 from datetime import tzinfo
 
+from textual.driver import Driver
+
 from ckptdeck.core.values import dataclass
 from ckptdeck.tui.lasting_input import LastingDriver
-from textual.driver import Driver
 
 LOCAL_POLL = 0.2
 REMOTE_POLL = 0.5

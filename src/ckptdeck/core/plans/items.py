@@ -7,13 +7,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from ckptdeck.core.errors import UsageError
 from ckptdeck.core.freed import freed_by
 from ckptdeck.core.guards import Guard, foreign
-from ckptdeck.core.safe_text import shell_word, visible
-from ckptdeck.core.states import FlightState, Role
-from ckptdeck.core.values import replace
-
 from ckptdeck.core.plans.plan import Act, PlanItem, Refusal
+from ckptdeck.core.safe_text import shell_word, visible
 from ckptdeck.core.sides import Side, Step, Survey
 from ckptdeck.core.sighting import Checkpoint, Identity, InFlight, Stamp
+from ckptdeck.core.states import FlightState, Role
+from ckptdeck.core.values import replace
 
 OWN_LEFTOVER = "a leftover of our own; `ckptdeck recover` finishes or removes it"
 

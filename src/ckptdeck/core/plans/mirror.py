@@ -10,12 +10,6 @@ from ckptdeck.core.guards import foreign as is_foreign
 from ckptdeck.core.guards import symlink as is_symlink
 from ckptdeck.core.guards import unreadable as cannot_be_read
 from ckptdeck.core.plans.clashes import Clashes
-from ckptdeck.core.plans.keep import keep_set
-from ckptdeck.core.plans.pointers import pointer_items
-from ckptdeck.core.safe_text import shell_word
-from ckptdeck.core.states import BAD, NOT_THERE, FlightState, Role, State, Verdict
-from ckptdeck.core.values import dataclass, replace
-
 from ckptdeck.core.plans.items import (
     choose_rows,
     does,
@@ -26,10 +20,15 @@ from ckptdeck.core.plans.items import (
     stays,
     stopped,
 )
+from ckptdeck.core.plans.keep import keep_set
 from ckptdeck.core.plans.plan import Act, Plan, PlanItem, Refusal
+from ckptdeck.core.plans.pointers import pointer_items
 from ckptdeck.core.plans.room import fit, nothing_fits, total_need
+from ckptdeck.core.safe_text import shell_word
 from ckptdeck.core.sides import Side, Step, Survey
 from ckptdeck.core.sighting import Checkpoint
+from ckptdeck.core.states import BAD, NOT_THERE, FlightState, Role, State, Verdict
+from ckptdeck.core.values import dataclass, replace
 from ckptdeck.core.verdict import rolled_on
 
 

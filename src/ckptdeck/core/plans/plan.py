@@ -8,10 +8,9 @@ from collections.abc import Mapping, Sequence
 from enum import StrEnum
 
 from ckptdeck.core.safe_text import json_name
+from ckptdeck.core.sighting import Stamp
 from ckptdeck.core.states import Kind, Role
 from ckptdeck.core.values import dataclass, field
-
-from ckptdeck.core.sighting import Stamp
 
 
 class Act(StrEnum):

@@ -12,16 +12,15 @@ from collections.abc import Iterator, Mapping
 from ckptdeck.core.amounts import counted, size_text
 from ckptdeck.core.errors import UsageError
 from ckptdeck.core.guards import Guard, everything_vanished, protects, side_not_usable
+from ckptdeck.core.plans.items import does, may_share_blocks, stays, stopped, with_what_comes_free
 from ckptdeck.core.plans.keep import keep_set, row_counts
+from ckptdeck.core.plans.plan import Act, Plan, PlanItem, Refusal
 from ckptdeck.core.policy import KeepBest, Policy, parse_keep_best
 from ckptdeck.core.safe_text import shell_word, visible
-from ckptdeck.core.states import BAD, NOT_THERE, Evidence, Role, State
-from ckptdeck.core.values import dataclass, replace
-
-from ckptdeck.core.plans.items import does, may_share_blocks, stays, stopped, with_what_comes_free
-from ckptdeck.core.plans.plan import Act, Plan, PlanItem, Refusal
 from ckptdeck.core.sides import Side, Step, Survey
 from ckptdeck.core.sighting import Checkpoint
+from ckptdeck.core.states import BAD, NOT_THERE, Evidence, Role, State
+from ckptdeck.core.values import dataclass, replace
 
 _MAY_GO = BAD | {State.VERIFIED, State.SIZE_ONLY, State.RETIRED}
 """What a retention may take, given enough newer steps. Everything else is a question somebody has to answer first."""

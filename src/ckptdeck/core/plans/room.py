@@ -7,12 +7,11 @@ from collections.abc import Iterable
 from ckptdeck.core.amounts import counted, size_text
 from ckptdeck.core.guards import Guard
 from ckptdeck.core.plans.keep import would_free
+from ckptdeck.core.plans.plan import Act, PlanItem, Refusal
+from ckptdeck.core.sides import Survey
 from ckptdeck.core.space import reserve_on, room_on
 from ckptdeck.core.states import Role
 from ckptdeck.core.values import replace
-
-from ckptdeck.core.plans.plan import Act, PlanItem, Refusal
-from ckptdeck.core.sides import Survey
 
 _TAKES_ROOM = frozenset({Act.COPY, Act.REPAIR})
 

@@ -8,14 +8,13 @@ from ckptdeck.core.amounts import counted, size_text
 from ckptdeck.core.errors import UsageError
 from ckptdeck.core.guards import Guard, not_quiet, protects, side_not_usable
 from ckptdeck.core.plans.interrupted import no_deletion
-from ckptdeck.core.safe_text import visible
-from ckptdeck.core.states import BAD, NOT_THERE, FlightState, Kind, Role, State
-from ckptdeck.core.values import replace
-
 from ckptdeck.core.plans.items import OWN_LEFTOVER, choose_rows, does, may_share_blocks, part_stamps, stays, stopped
 from ckptdeck.core.plans.plan import Act, Plan, PlanItem, Refusal
+from ckptdeck.core.safe_text import visible
 from ckptdeck.core.sides import Side, Step, Survey
 from ckptdeck.core.sighting import InFlight, Quarantined
+from ckptdeck.core.states import BAD, NOT_THERE, FlightState, Kind, Role, State
+from ckptdeck.core.values import replace
 
 
 def plan_quarantine(survey: Survey, names: Sequence[str] = (), *, side: Role | None = None) -> Plan:

@@ -8,22 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from ckptdeck.core.hashing import Share
 from ckptdeck.core.host import Host
+from ckptdeck.core.probes import gguf, msgpack, npy, pickle_file, probe_open_file, safetensors, torch_legacy
+from ckptdeck.core.probes.deep_streams import check_stream, is_stream
+from ckptdeck.core.probes.deep_texts import proven, unprovable
 from ckptdeck.core.probes.long_reading import LongReader
 from ckptdeck.core.probes.lost_pages import Span
 from ckptdeck.core.probes.lost_runs import find_lost_runs
 from ckptdeck.core.probes.reading import Damage, Reader, TooLarge
 from ckptdeck.core.probes.zip_chain import find_archives
-from ckptdeck.core.states import Structure
-from ckptdeck.core.values import replace
-
-from ckptdeck.core.hashing import Share
-from ckptdeck.core.probes import gguf, msgpack, npy, pickle_file, probe_open_file, safetensors, torch_legacy
-from ckptdeck.core.probes.deep_streams import check_stream, is_stream
-from ckptdeck.core.probes.deep_texts import proven, unprovable
 from ckptdeck.core.probes.zip_checksums import Tally, check_archive
 from ckptdeck.core.progress import Effort, Pacer, Progress
 from ckptdeck.core.sighting import StructureFinding
+from ckptdeck.core.states import Structure
+from ckptdeck.core.values import replace
 
 PHASE = "deep"
 """Of its progress."""

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from ckptdeck.core.amounts import counted
+from ckptdeck.core.probes import lz4, xz, zstd
+from ckptdeck.core.probes.deep_texts import proven, too_many
 from ckptdeck.core.probes.long_reading import LongReader
 from ckptdeck.core.probes.pickle_file import JOBLIB_EXTENSION
 from ckptdeck.core.probes.reading import Damage, Reader
 from ckptdeck.core.probes.unpacking import Unpacked, can_unpack, unpack
 from ckptdeck.core.probes.zstd_unpacking import unpack_zstd
+from ckptdeck.core.sighting import StructureFinding
 from ckptdeck.core.states import Structure
 from ckptdeck.core.values import replace
-
-from ckptdeck.core.probes import lz4, xz, zstd
-from ckptdeck.core.probes.deep_texts import proven, too_many
-from ckptdeck.core.sighting import StructureFinding
 
 _LZ4 = "lz4"
 _CHECKSUMS, _EXACT_SIZE = "checksums", "exact-size"

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from ckptdeck.core.amounts import counted
+from ckptdeck.core.sighting import StructureFinding
 from ckptdeck.core.states import Structure
 from ckptdeck.core.values import replace
-
-from ckptdeck.core.sighting import StructureFinding
 
 _PROOF = "checksums"
 _NOT_CHECKED = "values not checked"

@@ -12,19 +12,18 @@ from collections.abc import Iterator
 
 from ckptdeck.core.amounts import counted
 from ckptdeck.core.host import Host
+from ckptdeck.core.probes import probe_open_file
+from ckptdeck.core.probes.deep import PHASE, holds_checksums, read_deep
 from ckptdeck.core.probes.deep_listed import check_digest, check_tensors, what_is_listed
+from ckptdeck.core.probes.directory import Heard, hear, sum_up
 from ckptdeck.core.probes.integrity import HASHES_LEFT
 from ckptdeck.core.probes.long_reading import LongReader
 from ckptdeck.core.probes.reading import Damage, Reader
-from ckptdeck.core.states import Structure
-from ckptdeck.core.values import replace
-
-from ckptdeck.core.probes import probe_open_file
-from ckptdeck.core.probes.deep import PHASE, holds_checksums, read_deep
-from ckptdeck.core.probes.directory import Heard, hear, sum_up
 from ckptdeck.core.probes.tree import Tree, some
 from ckptdeck.core.progress import Pacer, Progress
 from ckptdeck.core.sighting import StructureFinding
+from ckptdeck.core.states import Structure
+from ckptdeck.core.values import replace
 
 _PROOF = "checksums"
 _NOT_CHECKED = "values not checked"

@@ -24,13 +24,12 @@ from ckptdeck.core.probes.reading import Damage, TooLarge
 from ckptdeck.core.probes.saved_model import judge_saved_model
 from ckptdeck.core.probes.stated_ranks import judge_stated_ranks
 from ckptdeck.core.probes.tensorflow import judge_tensorflow
-from ckptdeck.core.probes.weight_shards import judge_weight_shards
-from ckptdeck.core.states import MemberKind, Structure
-from ckptdeck.core.values import dataclass, field, replace
-
 from ckptdeck.core.probes.tree import KindFinding, Tree, some
 from ckptdeck.core.probes.tree_files import is_left_over, look_at
+from ckptdeck.core.probes.weight_shards import judge_weight_shards
 from ckptdeck.core.sighting import StructureFinding
+from ckptdeck.core.states import MemberKind, Structure
+from ckptdeck.core.values import dataclass, field, replace
 
 _Judge = Callable[[Tree], KindFinding | None]
 """None: not of this layout. Raises Damage for what its rules find wrong, TooLarge when its tables are."""

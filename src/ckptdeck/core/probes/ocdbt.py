@@ -24,10 +24,9 @@ from ckptdeck.core.probes.ocdbt_format import (
     stated_length,
 )
 from ckptdeck.core.probes.reading import MIB, Damage, Reader, TooLarge, is_zero
+from ckptdeck.core.probes.tree import Tree, below
 from ckptdeck.core.states import Structure
 from ckptdeck.core.values import dataclass, field
-
-from ckptdeck.core.probes.tree import Tree, below
 
 MANIFEST_NAME = "manifest.ocdbt"
 

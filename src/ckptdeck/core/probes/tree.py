@@ -14,11 +14,10 @@ from typing import Any
 from ckptdeck.core.filesystem import FileSystem, opened
 from ckptdeck.core.probes.json_text import parse_json
 from ckptdeck.core.probes.reading import MIB, Damage, Reader, TooLarge
-from ckptdeck.core.states import MemberKind
-from ckptdeck.core.values import dataclass, field
-
 from ckptdeck.core.progress import UNHURRIED, Effort
 from ckptdeck.core.sighting import Member
+from ckptdeck.core.states import MemberKind
+from ckptdeck.core.values import dataclass, field
 
 _LARGEST_JSON = 32 * MIB
 MOST_BYTES_OF_ALL = 1024 * MIB

@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import re
 
+from ckptdeck.core.probes import probe_open_file
 from ckptdeck.core.probes.accelerate import RANDOM_MESSAGE, loader_is_silent_about
 from ckptdeck.core.probes.json_text import check_json
 from ckptdeck.core.probes.reading import Damage
-from ckptdeck.core.states import Structure
-from ckptdeck.core.values import replace
-
-from ckptdeck.core.probes import probe_open_file
 from ckptdeck.core.probes.tree import Tree
 from ckptdeck.core.sighting import StructureFinding
+from ckptdeck.core.states import Structure
+from ckptdeck.core.values import replace
 
 _LEFT_OVER = re.compile(r"\.tmp[A-Za-z0-9]{6}|.+\.(?:tmp|temp|part|partial|incomplete|lock)", re.ASCII | re.DOTALL)
 _TEXT = (

@@ -6,11 +6,10 @@ from collections.abc import Sequence
 
 from ckptdeck.core.states import NOT_THERE, Role, State, Verdict
 from ckptdeck.core.values import dataclass, replace
-from ckptdeck.tui.view_model.line import Ink, Line, Piece, fit, line, pad, spread
-
 from ckptdeck.monitor.snapshot import Job, JobState
 from ckptdeck.tui.view_model import measures
 from ckptdeck.tui.view_model.glyphs import CHOSEN, CURSOR, DOWN, FLIGHTS, STATES, VERDICTS, Mark
+from ckptdeck.tui.view_model.line import Ink, Line, Piece, fit, line, pad, spread
 from ckptdeck.tui.view_model.rows import Entry, Order
 from ckptdeck.tui.view_model.view import View
 

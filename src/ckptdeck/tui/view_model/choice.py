@@ -6,11 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from ckptdeck.core.states import BAD, CANDIDATES, NOT_THERE, Role, State, Verdict
 from ckptdeck.core.values import dataclass
-from ckptdeck.tui.view_model.line import Ink, Line, Piece, line, width_of
-
 from ckptdeck.tui.actions import BY_ID
 from ckptdeck.tui.view_model import measures
 from ckptdeck.tui.view_model.glyphs import CHOSEN
+from ckptdeck.tui.view_model.line import Ink, Line, Piece, line, width_of
 from ckptdeck.tui.view_model.rows import Entry
 
 ACTIONS = ("mirror", "repair", "restore", "adopt", "verify", "quarantine")

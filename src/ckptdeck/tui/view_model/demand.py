@@ -7,10 +7,9 @@ keeps its meaning.
 from __future__ import annotations
 
 from ckptdeck.core.amounts import counted
+from ckptdeck.core.plans.plan import Plan
 from ckptdeck.core.values import dataclass
 from ckptdeck.tui.view_model.line import Ink, Line, Piece, line, width_of
-
-from ckptdeck.core.plans.plan import Plan
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from ckptdeck.core.states import FlightState, State, Verdict
-from ckptdeck.core.values import dataclass
-from ckptdeck.tui.view_model.line import Ink, Piece
-from ckptdeck.tui.view_model.measures import cells_full
 from rich.cells import cell_len
 
+from ckptdeck.core.states import FlightState, State, Verdict
+from ckptdeck.core.values import dataclass
 from ckptdeck.monitor.snapshot import JobState
+from ckptdeck.tui.view_model.line import Ink, Piece
+from ckptdeck.tui.view_model.measures import cells_full
 
 
 @dataclass(frozen=True, slots=True)

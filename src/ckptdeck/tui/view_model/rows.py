@@ -10,11 +10,10 @@ from collections.abc import Callable, Iterable
 from enum import StrEnum
 
 from ckptdeck.core.safe_text import visible
-from ckptdeck.core.states import FINDINGS, FlightState, Role, State, Verdict
-from ckptdeck.core.values import dataclass
-
 from ckptdeck.core.sighting import Checkpoint, InFlight
+from ckptdeck.core.states import FINDINGS, FlightState, Role, State, Verdict
 from ckptdeck.core.survey import Step, Survey
+from ckptdeck.core.values import dataclass
 
 TROUBLED = frozenset({Verdict.UNKNOWN, Verdict.DIVERGED, Verdict.REPAIR, Verdict.AT_RISK, Verdict.LOST})
 _BROKEN_FLIGHTS = frozenset({FlightState.READY, FlightState.STALE})

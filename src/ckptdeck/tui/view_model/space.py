@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
+from ckptdeck.core.course import Course, course_of
+from ckptdeck.core.outlook import Outlook, WhatIf, largest_keep
 from ckptdeck.core.safe_text import visible
 from ckptdeck.core.space import cadence_of
 from ckptdeck.core.space_advice import advice, answer, separate, upto
 from ckptdeck.core.states import Role
+from ckptdeck.core.survey import Survey
 from ckptdeck.core.values import dataclass
+from ckptdeck.tui.view_model import measures
 from ckptdeck.tui.view_model.foresight import Foresight
 from ckptdeck.tui.view_model.line import Ink, Line, Piece, fit, line, pad, wrap
-
-from ckptdeck.core.course import Course, course_of
-from ckptdeck.core.outlook import Outlook, WhatIf, largest_keep
-from ckptdeck.core.survey import Survey
-from ckptdeck.tui.view_model import measures
 from ckptdeck.tui.view_model.view import View
 from ckptdeck.tui.view_model.volumes import FEW, SOON
 from ckptdeck.tui.view_model.what_if import Found, Knobs

@@ -6,11 +6,10 @@ from collections.abc import Mapping
 from datetime import tzinfo
 from enum import StrEnum
 
-from ckptdeck.core.states import Condition, Role
-from ckptdeck.core.values import dataclass, field
-
 from ckptdeck.core.sighting import InFlight
+from ckptdeck.core.states import Condition, Role
 from ckptdeck.core.survey import Step, Survey
+from ckptdeck.core.values import dataclass, field
 from ckptdeck.monitor.snapshot import Job, JobState, Snapshot
 
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from ckptdeck.core.amounts import counted
-from ckptdeck.core.values import dataclass
-from ckptdeck.tui.view_model.line import Ink, Line, Piece, fit, line
-
 from ckptdeck.core.survey import Survey
+from ckptdeck.core.values import dataclass
 from ckptdeck.tui.view_model import measures
 from ckptdeck.tui.view_model.choice import Choice, choice_line
+from ckptdeck.tui.view_model.line import Ink, Line, Piece, fit, line
 from ckptdeck.tui.view_model.rows import Order
 from ckptdeck.tui.view_model.view import View, flights
 

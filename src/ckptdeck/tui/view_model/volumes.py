@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from ckptdeck.core.safe_text import visible
-from ckptdeck.core.states import Role
-from ckptdeck.core.values import dataclass
-from ckptdeck.tui.view_model.line import Ink, Line, Piece, fit, line, pad, spread, width_of
-
 from ckptdeck.core.sighting import Volume
+from ckptdeck.core.states import Role
 from ckptdeck.core.survey import Side, Survey
+from ckptdeck.core.values import dataclass
 from ckptdeck.tui.view_model import measures
 from ckptdeck.tui.view_model.glyphs import bar
+from ckptdeck.tui.view_model.line import Ink, Line, Piece, fit, line, pad, spread, width_of
 from ckptdeck.tui.view_model.view import View
 
 SOON = 6 * 3600.0

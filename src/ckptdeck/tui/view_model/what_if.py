@@ -7,12 +7,11 @@ from collections.abc import Sequence
 from enum import IntEnum
 
 from ckptdeck.core.amounts import span_text
-from ckptdeck.core.values import dataclass, replace
-from ckptdeck.tui.view_model.line import Ink, Line, Piece, fit, line, pad
-
 from ckptdeck.core.outlook import WhatIf
+from ckptdeck.core.values import dataclass, replace
 from ckptdeck.tui.view_model import measures
 from ckptdeck.tui.view_model.glyphs import BAR_EMPTY, BAR_FULL, CHOSEN, CURSOR
+from ckptdeck.tui.view_model.line import Ink, Line, Piece, fit, line, pad
 
 _MINUTE, _HOUR, _DAY = 60, 3600, 86_400
 _KEEPS = (*range(1, 17), 18, 20, 24, 30, 36, 48, 60, 72, 96, 120, 160, 200, 300, 500, 1000)
