@@ -137,6 +137,7 @@ class MadeUpCore:
             check_pair=lambda primary, mirror: self.check_pair(primary, mirror),
             read_policy=lambda _fs, _control: DEFAULT_POLICY,
             scan=self._scan,
+            look_again=lambda *_: None,
             compose=self._compose,
             planners={"mirror": self._plan},
             find_pair=find_pair,
@@ -154,7 +155,7 @@ class MadeUpCore:
         return self.inventories.get(found.role) or inventory(found.role, root=found.root)
 
     def _compose(
-        self, primary: Inventory, mirror: Inventory | None, policy: Policy, now: float, _previous: Survey | None
+        self, primary: Inventory, mirror: Inventory | None, policy: Policy, now: float, _changes: object
     ) -> Survey:
         self.composed.append((primary, mirror))
         return survey(primary, mirror, self.checkpoints, resume=self.resume, taken_at=now, policy=policy)

@@ -7,7 +7,7 @@ import errno
 import os
 import subprocess
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,7 +17,9 @@ from tests.monitor.making import StandingClock
 BOOKKEEPING = (".json", ".next", ".jsonl", ".toml", "lock")
 
 
-def tells_nothing(_root: str, _wanted: Callable[[str, str], bool], _stop: threading.Event) -> Iterator[object]:
+def tells_nothing(
+    _roots: Sequence[str], _wanted: Callable[[str, str], bool], _stop: threading.Event
+) -> Iterator[Collection[str]]:
     raise OSError(errno.ENOSPC, "no watches left")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -33,7 +33,9 @@ from tests.monitor.making import (
 LOOKING_AND_COMPOSING = 3
 
 
-def silent_kernel(_root: str, _wanted: Callable[[str, str], bool], stop: threading.Event) -> Iterator[object]:
+def silent_kernel(
+    _roots: Sequence[str], _wanted: Callable[[str, str], bool], stop: threading.Event
+) -> Iterator[Collection[str]]:
     assert stop.wait(GUARD)
     return iter(())
 
@@ -319,11 +321,13 @@ def test_an_event_brings_a_look_and_slows_the_polling_behind_it(tmp_path: Path) 
     batch = threading.Semaphore(0)
     watching = threading.Event()
 
-    def kernel(root: str, _wanted: Callable[[str, str], bool], stop: threading.Event) -> Iterator[object]:
+    def kernel(
+        roots: Sequence[str], _wanted: Callable[[str, str], bool], stop: threading.Event
+    ) -> Iterator[Collection[str]]:
         watching.set()
         while not stop.is_set():
             if batch.acquire(timeout=0.01):
-                yield root
+                yield roots
 
     bench = Bench(tmp_path)
     bench.engine = LiveEngine(
@@ -346,8 +350,10 @@ def test_an_event_brings_a_look_and_slows_the_polling_behind_it(tmp_path: Path) 
 def test_only_disks_of_this_machine_are_watched(tmp_path: Path) -> None:
     watched: list[str] = []
 
-    def kernel(root: str, _wanted: Callable[[str, str], bool], stop: threading.Event) -> Iterator[object]:
-        watched.append(root)
+    def kernel(
+        roots: Sequence[str], _wanted: Callable[[str, str], bool], stop: threading.Event
+    ) -> Iterator[Collection[str]]:
+        watched.extend(roots)
         assert stop.wait(GUARD)
         return iter(())
 

@@ -46,7 +46,7 @@ class Composer:
         anything may be.
         """
         inventories = {one.role: one for one in (primary, mirror) if one is not None}
-        before = self._survey
+        before, self._survey = self._survey, None  # should this fail, the next one begins anew
         after = None
         if before is not None and changes is not None and self._follow_on(inventories, policy, now, before):
             after = self._follow(inventories, policy, now, changes, before)

@@ -31,6 +31,7 @@ from ckptdeck.core.values import dataclass, field
 from ckptdeck.core.volume import sync_names
 
 RECORD, NEXT = ".json", ".json.next"
+_PLACES = ("manifest", "receipts", "pins")
 _LIMIT = 64 << 20  # a directory of 100,000 shards stays below
 _LONGEST_NAME = 200
 _Named = TypeVar("_Named", Record, Receipt)
@@ -99,16 +100,19 @@ def stamp_of(status: os.stat_result) -> tuple[int, int, int, int]:
     return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
+def directories_of(checkpoint_set: CheckpointSet) -> tuple[str, ...]:
+    """Where its records, receipts and pins lie; none without a control directory."""
+    return () if checkpoint_set.control is None else tuple(map(checkpoint_set.control_path, _PLACES))
+
+
 class Manifest:
     """Reads and writes the bookkeeping of one set. Raises OSError; UsageError when the set has no control directory."""
 
     def __init__(self, fs: FileSystem, checkpoint_set: CheckpointSet, *, pid: int = 0) -> None:
         self._fs = fs
         self._pid = pid
-        self.records_directory = checkpoint_set.control_path("manifest")
-        self.receipts_directory = checkpoint_set.control_path("receipts")
-        self.pins_directory = checkpoint_set.control_path("pins")
-        self.directories = (self.records_directory, self.receipts_directory, self.pins_directory)
+        self.directories = tuple(map(checkpoint_set.control_path, _PLACES))
+        self.records_directory, self.receipts_directory, self.pins_directory = self.directories
 
     # --- reading one
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from ckptdeck.core.apply import apply
 from ckptdeck.core.checkpoint_set import (
@@ -13,9 +13,11 @@ from ckptdeck.core.checkpoint_set import (
     find_set,
     refuse_overlap,
 )
+from ckptdeck.core.composing import Composer
 from ckptdeck.core.errors import UsageError
 from ckptdeck.core.filesystem import FileSystem
 from ckptdeck.core.host import Host
+from ckptdeck.core.named_look import NamedInventory, look_again
 from ckptdeck.core.plans.adopt import plan_adopt
 from ckptdeck.core.plans.mark import plan_mark_bad, plan_unmark_bad
 from ckptdeck.core.plans.mend import plan_mend
@@ -30,11 +32,12 @@ from ckptdeck.core.plans.set_aside import plan_purge, plan_put_back, plan_quaran
 from ckptdeck.core.plans.start import plan_start
 from ckptdeck.core.policy import Policy, parse_age
 from ckptdeck.core.progress import Effort
+from ckptdeck.core.register import Changes, Register
 from ckptdeck.core.safe_text import visible
 from ckptdeck.core.scan import scan
 from ckptdeck.core.sighting import Inventory
 from ckptdeck.core.states import Role
-from ckptdeck.core.survey import Survey, compose
+from ckptdeck.core.survey import Survey
 from ckptdeck.core.values import dataclass
 from ckptdeck.core.verify import Verification, verify_one
 from ckptdeck.monitor.policy_file import read_policy
@@ -52,8 +55,10 @@ class CoreCalls:
     """Both sets with their conditions as a pair; pure."""
     read_policy: Callable[[FileSystem, str | None], Policy]
     scan: Callable[[Host, CheckpointSet, Policy, Inventory | None], Inventory]
-    compose: Callable[[Inventory, Inventory | None, Policy, float, Survey | None], Survey]
-    """The last is the survey before, from which comes all that the same sightings come to again."""
+    look_again: Callable[[Host, CheckpointSet, Policy, Register, Collection[str]], NamedInventory | None]
+    """At what lies at a few paths only; None where that does not do."""
+    compose: Callable[[Inventory, Inventory | None, Policy, float, Mapping[Role, Changes] | None], Survey]
+    """The last is what is seen otherwise than at the call before; None: anything may be."""
     planners: Mapping[str, Planner]
     find_pair: Callable[[FileSystem, str, str | None], Pair]
     apply: Callable[[Host, Pair, Policy, Plan, Effort, Callable[[ItemResult], None], int | None], PlanResult]
@@ -62,25 +67,20 @@ class CoreCalls:
 
 
 def core_calls() -> CoreCalls:
-    """The real ones."""
+    """The real ones, for one engine: the composing remembers what it did last."""
     return CoreCalls(
         find_set=find_set,
         refuse_overlap=refuse_overlap,
         check_pair=check_pair,
         read_policy=lambda fs, control: read_policy(fs, control).policy,
         scan=scan,
-        compose=_compose,
+        look_again=look_again,
+        compose=Composer().compose,
         planners=PLANNERS,
         find_pair=find_pair,
         apply=apply,
         verify_one=verify_one,
     )
-
-
-def _compose(
-    primary: Inventory, mirror: Inventory | None, policy: Policy, now: float, previous: Survey | None
-) -> Survey:
-    return compose(primary, mirror, policy, now, previous=previous)
 
 
 def _adopt(survey: Survey, names: Sequence[str], options: Mapping[str, str]) -> Plan:

@@ -33,7 +33,7 @@ from ckptdeck.monitor.snapshot import Answer, Job, JobState, Snapshot
 from ckptdeck.monitor.space_samples import SampleKeeper
 from ckptdeck.monitor.surveyor import Outlook, Surveyor, Ways
 from ckptdeck.monitor.trouble import find_trouble
-from ckptdeck.monitor.watcher import Watch, watch_directory
+from ckptdeck.monitor.watcher import Watch, watch_directories
 
 _VERIFYING = Plan("verify", ())
 
@@ -57,7 +57,7 @@ class LiveEngine:
         core: CoreCalls | None = None,
         timing: Timing = DEFAULT_TIMING,
         wait: Wait = wait_for,
-        watch: Watch = watch_directory,
+        watch: Watch = watch_directories,
         prepare_job: Callable[[], object] = lower_priority,
     ) -> None:
         self._host = host

@@ -7,7 +7,7 @@ quitting never waits for it.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 from ckptdeck.core.checkpoint_set import CheckpointSet
@@ -15,6 +15,7 @@ from ckptdeck.core.errors import CkptdeckError, describe_os_error
 from ckptdeck.core.filesystem import FileSystem
 from ckptdeck.core.host import Host
 from ckptdeck.core.progress import Clock
+from ckptdeck.core.register import Changes
 from ckptdeck.core.samples import Sample
 from ckptdeck.core.sighting import Inventory
 from ckptdeck.core.states import FlightState, Role
@@ -44,6 +45,9 @@ class Timing:
     share: float = 10.0
     """Rests are at least so many times as long as the look before them, up to `longest_rest`."""
     longest_rest: float = 30.0
+    calm_share: float = 300.0
+    """The same of looks at everything while the kernel tells which names change, up to `longest_calm`."""
+    longest_calm: float = 60.0
 
 
 DEFAULT_TIMING = Timing()
@@ -57,20 +61,25 @@ class Look:
     inventory: Inventory
     samples: tuple[Sample, ...] = ()
     """The space of its volume so far, oldest first."""
+    complete: bool = True
+    """Everything was looked at, and not only what was told to have changed."""
+    changes: Changes | None = None
+    """What is seen otherwise than at the look before; None: anything may be."""
 
 
 class Lookout:
     """Looks at one side until stopped.
 
-    `look` gets the host to look with and the inventory before; `saw` is told a new look, or why there is none. Both
-    run on the looking thread. `poll` gives the seconds between two looks when all is quiet.
+    `look` gets the host to look with, the look before, and the paths that changed since, None where anything may have;
+    `saw` is told a new look, or why there is none. Both run on the looking thread. `poll` gives the seconds between two
+    looks when all is quiet.
     """
 
     def __init__(
         self,
         role: Role,
         host: Host,
-        look: Callable[[Host, Inventory | None], Look],
+        look: Callable[[Host, Look | None, Collection[str] | None], Look],
         saw: Callable[[Role, Look | None, str], None],
         *,
         poll: Callable[[], float],
@@ -89,6 +98,11 @@ class Lookout:
         self._ring = threading.Event()
         self._asked = False
         self._hinted = False
+        self._unnamed = False
+        self._lock = threading.Lock()
+        self._paths: set[str] = set()
+        self._told_since = False
+        self._complete_due = 0.0
         self._stopping = False
         self._events = False
         self._thread = threading.Thread(target=self._run, name=f"look at {role}", daemon=True)
@@ -107,12 +121,23 @@ class Lookout:
 
     def hint(self) -> None:
         """Something changed: look soon, but not more often than twice within `second_look`."""
+        self._unnamed = self._hinted = True
+        self._ring.set()
+
+    def changed(self, paths: Collection[str]) -> None:
+        """The same, where it is known what."""
+        with self._lock:
+            self._paths.update(paths)
         self._hinted = True
         self._ring.set()
 
     def watched(self, events: bool) -> None:
-        """Whether hints come from the kernel."""
+        """Whether hints come from the kernel. When they come no more, everything is polled again."""
         self._events = events
+        if not events:
+            self._told_since = False
+            self._complete_due = min(self._complete_due, self._host.clock.monotonic() + self._poll())
+            self._ring.set()
 
     @property
     def silent_since(self) -> float | None:
@@ -131,25 +156,37 @@ class Lookout:
     def _run(self) -> None:
         clock = self._host.clock
         while not self._stopping:
-            self._asked = self._hinted = False  # what is asked for from here on needs a look after this one
             began = clock.monotonic()
             first = self._newest is None
-            self._look_once()
+            paths, told = self._take_paths(began), self._events
+            complete = self._look_once(paths)
             ended = clock.monotonic()
-            self._rest(ended, self._pause(first, ended - began))
+            if complete is not False:
+                self._told_since = told and complete is True
+                self._complete_due = ended + self._complete_pause(ended - began)
+            self._rest(first, ended, ended - began)
 
-    def _look_once(self) -> None:
+    def _take_paths(self, now: float) -> Collection[str] | None:
+        """What to look at; None for everything. What is asked for from here on needs a look after this one."""
+        everything = self._asked or self._unnamed or not self._told_since or now >= self._complete_due
+        self._asked = self._hinted = self._unnamed = False
+        with self._lock:
+            paths, self._paths = self._paths, set()
+        return None if everything or not self._events else paths
+
+    def _look_once(self, paths: Collection[str] | None) -> bool | None:
+        """Whether everything was looked at, and not only `paths`; None when nothing could be."""
         with self._watchdog:
-            look, error = self._try_to_look()
+            look, error = self._try_to_look(paths)
         if look is not None:
             self._newest = look
         if not self._stopping:
             self._saw(self._role, look, error)
+        return None if look is None else look.complete
 
-    def _try_to_look(self) -> tuple[Look | None, str]:
-        previous = self._newest.inventory if self._newest is not None else None
+    def _try_to_look(self, paths: Collection[str] | None) -> tuple[Look | None, str]:
         try:
-            return self._look(self._host, previous), ""
+            return self._look(self._host, self._newest, paths), ""
         except CkptdeckError as error:
             return None, str(error)
         except OSError as error:
@@ -157,18 +194,25 @@ class Lookout:
         except Exception as error:  # noqa: BLE001 - a bug must be seen on the screen, not end the looking unseen
             return None, f"This is a bug in ckptdeck: {type(error).__name__}: {error}"
 
-    def _pause(self, first: bool, took: float) -> float:
-        inventory = self._newest.inventory if self._newest is not None else None
+    def _pause(self, first: bool, ended: float, took: float) -> float:
+        """Seconds until the next look, if nothing is told meanwhile."""
         if first:
             return self._timing.second_look
-        if inventory is not None and unsettled(inventory):
-            wanted = self._timing.second_look
-        else:
-            wanted = self._poll() * (self._timing.calm if self._events else 1.0)
-        return max(wanted, min(took * self._timing.share, self._timing.longest_rest))
+        left = max(0.0, self._complete_due - ended)
+        if self._newest is not None and unsettled(self._newest.inventory):
+            return min(left, max(self._timing.second_look, min(took * self._timing.share, self._timing.longest_rest)))
+        return left
 
-    def _rest(self, ended: float, pause: float) -> None:
+    def _complete_pause(self, took: float) -> float:
+        """Seconds until everything is looked at again."""
+        timing = self._timing
+        if self._events:
+            return max(self._poll() * timing.calm, min(took * timing.calm_share, timing.longest_calm))
+        return max(self._poll(), min(took * timing.share, timing.longest_rest))
+
+    def _rest(self, first: bool, ended: float, took: float) -> None:
         while not (self._stopping or self._asked):
+            pause = self._pause(first, ended, took)
             due = ended + (min(pause, self._timing.second_look) if self._hinted else pause)
             left = due - self._host.clock.monotonic()
             if left <= 0:

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 from ckptdeck.core.checkpoint_set import Pair
 from ckptdeck.core.host import Host
+from ckptdeck.core.manifest import directories_of
 from ckptdeck.core.outlook import foresee
 from ckptdeck.core.policy import DEFAULT_POLICY, Policy
+from ckptdeck.core.register import Changes
 from ckptdeck.core.samples import Sample
-from ckptdeck.core.sighting import Inventory
 from ckptdeck.core.states import Role
 from ckptdeck.core.survey import Survey
 from ckptdeck.core.values import dataclass, field, replace
 from ckptdeck.monitor.activity import ActivityLog
 from ckptdeck.monitor.belief import Known, believe
 from ckptdeck.monitor.core_calls import CoreCalls
+from ckptdeck.monitor.eye import Eye
 from ckptdeck.monitor.looking import Look, Lookout, Timing, Wait
 from ckptdeck.monitor.snapshot import SideActivity
 from ckptdeck.monitor.space_samples import SampleKeeper
@@ -78,7 +80,11 @@ class Surveyor:
         self._lock = threading.Lock()
         self._known: dict[Role, Known] = {}
         self._lookouts: dict[Role, Lookout] = {}
-        self._watchers: dict[Role, tuple[int, Watcher]] = {}
+        self._watchers: dict[Role, tuple[object, Watcher]] = {}
+        self._eyes: dict[Role, Eye] = {}
+        self._changes: dict[Role, Changes] | None = None
+        self._follows = False
+        """The looks before these were composed, and nothing that changed since was left out."""
         self._generation = 0
         self._since: dict[Role, float] = {}
         self._composed: object = None
@@ -129,7 +135,7 @@ class Surveyor:
         lookout = Lookout(
             role,
             self._host,
-            lambda host, previous: self._look(role, root, host, previous),
+            lambda host, before, paths: self._look(role, root, host, before, paths),
             self._saw,
             poll=lambda: self._policy.poll,
             wait=self._ways.wait,
@@ -144,7 +150,7 @@ class Surveyor:
             self._lookouts[role] = lookout
         lookout.start()
 
-    def _look(self, role: Role, root: str, host: Host, previous: Inventory | None) -> Look:
+    def _look(self, role: Role, root: str, host: Host, before: Look | None, paths: Collection[str] | None) -> Look:
         core = self._ways.core
         found = core.find_set(host.fs, root, role)
         if role is Role.PRIMARY:
@@ -160,12 +166,12 @@ class Surveyor:
             self._refuse_overlap(host, found.root)
         policy = self._policy
         if self._read_by.get(role) != policy:
-            previous = None  # names may mean something else now
-        inventory = core.scan(host, found, policy, previous)
+            self._eyes[role] = Eye(core)  # names may mean something else now
+        seen = self._eyes[role].look(host, found, policy, paths)
         self._read_by[role] = policy
         if role is Role.PRIMARY:
             self._log.reread(host.fs, found.control)
-        return Look(found, inventory, self._keeper.samples_with(host, inventory))
+        return replace(seen, samples=self._keeper.samples_with(host, seen.inventory))
 
     def _refuse_overlap(self, host: Host, mirror: str) -> None:
         """Once, as soon as the primary has answered; touching it before could hang this side too."""
@@ -178,24 +184,36 @@ class Surveyor:
             known = self._known[role]
             self._known[role] = Known(role, known.root, look or known.look, error)
             self._generation += 1
+            self._note_changes(role, look)
         if look is not None:
             self._keep_watch(role, look)
         self._news.set()
+
+    def _note_changes(self, role: Role, look: Look | None) -> None:
+        """What the next survey has to be composed anew of; None: of everything."""
+        if look is None or self._changes is None:
+            return
+        if look.changes is None:
+            self._changes = None
+        else:
+            self._changes[role] = {**self._changes.get(role, {}), **look.changes}
 
     def _keep_watch(self, role: Role, look: Look) -> None:
         """One watch per side and device, only while the side can be read and lies on a disk of this machine."""
         volume = look.inventory.volume
         wanted = look.inventory.condition.readable and volume is not None and volume.fs_class == "local"
-        device = volume.device if volume is not None and wanted else None
+        place = (volume.device, look.found.control) if volume is not None and wanted else None
         with self._lock:
             present = self._watchers.get(role)
-            if self._stopping or (present[0] if present is not None else None) == device:
+            if self._stopping or (present[0] if present is not None else None) == place:
                 return
-            if device is None:
+            if place is None:
                 del self._watchers[role]
             else:
-                watcher = Watcher(look.found.root, self._lookouts[role], self._ways.watch)
-                self._watchers[role] = (device, watcher)
+                watcher = Watcher(
+                    (look.found.root, *directories_of(look.found)), self._lookouts[role], self._ways.watch
+                )
+                self._watchers[role] = (place, watcher)
                 watcher.start()
         if present is not None:
             present[1].stop(0)
@@ -221,11 +239,14 @@ class Surveyor:
                 )
                 for role in activity
             }
+            basis = (generation, [(k.silent, k.overdue) for k in known.values()])
+            is_new = basis != self._composed
+            if is_new:
+                changes, self._changes = self._changes, {}
         samples = {role: one.look.samples for role, one in known.items() if one.look is not None}
-        basis = (generation, [(k.silent, k.overdue) for k in known.values()])
-        if basis != self._composed:
+        if is_new:
             self._composed = basis
-            survey, error = self._compose(known, samples)
+            survey, error = self._compose(known, samples, changes)
         elif activity == self._outlook.activity:
             return
         else:
@@ -247,8 +268,12 @@ class Surveyor:
         return not silent and any(look is before for look, before in zip(looks, self._doubted, strict=True))
 
     def _compose(
-        self, known: dict[Role, Known], samples: Mapping[Role, tuple[Sample, ...]]
+        self,
+        known: dict[Role, Known],
+        samples: Mapping[Role, tuple[Sample, ...]],
+        changes: Mapping[Role, Changes] | None,
     ) -> tuple[Survey | None, str]:
+        follows, self._follows = self._follows, False
         for side in known.values():
             if side.error and side.look is None:
                 return None, side.error
@@ -265,7 +290,8 @@ class Surveyor:
         if believed is None or (mirror is not None and other is None):
             return None, ""
         try:
-            survey = self._ways.core.compose(believed, other, self._policy, now, self._outlook.survey)
+            survey = self._ways.core.compose(believed, other, self._policy, now, changes if follows else None)
+            self._follows = True
             return foresee(survey, samples), ""
         except Exception as error:  # noqa: BLE001 - a bug must be seen on the screen, not end the composing unseen
             return self._outlook.survey, f"This is a bug in ckptdeck: {type(error).__name__}: {error}"

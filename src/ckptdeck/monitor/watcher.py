@@ -1,4 +1,4 @@
-"""The kernel's word that a directory changed, taken as a hint to look again; polling stays behind it (R34).
+"""The kernel's word which names changed, taken as a hint to look at them; polling stays behind it (R34).
 
 Only for file systems of this machine: network mounts and Windows drives do not tell what others change, and setting
 up a watch there could hang with the interpreter's lock held, which would stop the whole console.
@@ -7,13 +7,15 @@ up a watch there could hang with the interpreter's lock held, which would stop t
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Protocol
 
-Watch = Callable[[str, Callable[[str, str], bool], threading.Event], Iterable[object]]
-"""(directory, filter of (change, name), stop event) → one value per batch of changes, until the event is set.
-Raises OSError when the kernel cannot watch it."""
+Watch = Callable[[Sequence[str], Callable[[str, str], bool], threading.Event], Iterable[Collection[str]]]
+"""(directories, filter of (change, name), stop event) → the paths of each batch of changes, until the event is set.
+Raises OSError when the kernel cannot watch them."""
 
+_NOT_DECODED = "\ufffd"
+"""In place of what is no UTF-8: such a name was not told."""
 _DEBOUNCE_MS = 500
 _STEP_MS = 50
 _TIMEOUT_MS = 1000
@@ -25,19 +27,22 @@ class Hinted(Protocol):
     def hint(self) -> None:
         """Something changed; look again soon."""
 
+    def changed(self, paths: Collection[str]) -> None:
+        """What lies at `paths` changed; look at that soon."""
+
     def watched(self, events: bool) -> None:
         """Whether changes are told from now on."""
 
 
 class Watcher:
-    """Follows one directory in a thread of its own until stopped."""
+    """Follows directories in a thread of its own until stopped."""
 
-    def __init__(self, root: str, listener: Hinted, watch: Watch) -> None:
-        self._root = root
+    def __init__(self, directories: Sequence[str], listener: Hinted, watch: Watch) -> None:
+        self._directories = directories
         self._listener = listener
         self._watch = watch
         self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._follow, name=f"watch {root!r}", daemon=True)
+        self._thread = threading.Thread(target=self._follow, name=f"watch {directories[0]!r}", daemon=True)
 
     def start(self) -> None:
         self._thread.start()
@@ -52,8 +57,11 @@ class Watcher:
     def _follow(self) -> None:
         self._listener.watched(True)
         try:
-            for _ in self._watch(self._root, worth_a_look, self._stop):
-                self._listener.hint()
+            for paths in self._watch(self._directories, worth_a_look, self._stop):
+                if any(_NOT_DECODED in path for path in paths):
+                    self._listener.hint()
+                else:
+                    self._listener.changed(paths)
         except OSError:
             return  # no watches left, or the directory went away: polling sees all the same, only later
         finally:
@@ -66,16 +74,18 @@ def worth_a_look(change: str, name: str) -> bool:
     return change != "modified" or not name.endswith(".part")
 
 
-def watch_directory(root: str, wanted: Callable[[str, str], bool], stop: threading.Event) -> Iterable[object]:
-    """Batches of changes of the names directly in `root`, by inotify."""
+def watch_directories(
+    directories: Sequence[str], wanted: Callable[[str, str], bool], stop: threading.Event
+) -> Iterable[Collection[str]]:
+    """Batches of changes of the names directly in `directories`, by inotify."""
     import watchfiles
 
     def keep(change: watchfiles.Change, path: str) -> bool:
         return wanted(change.raw_str(), path.rpartition("/")[2])
 
     try:
-        yield from watchfiles.watch(
-            root,
+        for batch in watchfiles.watch(
+            *directories,
             watch_filter=keep,
             debounce=_DEBOUNCE_MS,
             step=_STEP_MS,
@@ -84,6 +94,7 @@ def watch_directory(root: str, wanted: Callable[[str, str], bool], stop: threadi
             raise_interrupt=False,
             force_polling=False,
             recursive=False,
-        )
+        ):
+            yield {path for _, path in batch}
     except RuntimeError as error:  # the library's own type for a failing watch
         raise OSError(str(error)) from error

@@ -1,0 +1,48 @@
+"""The looks at one side, one after the other: at everything, or only at what is told to have changed."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from ckptdeck.core.checkpoint_set import CheckpointSet
+from ckptdeck.core.host import Host
+from ckptdeck.core.policy import Policy
+from ckptdeck.core.register import Register
+from ckptdeck.core.sighting import Inventory
+from ckptdeck.monitor.core_calls import CoreCalls
+from ckptdeck.monitor.looking import Look
+
+
+class Eye:
+    """Remembers what it saw. For one looking thread, and policies that read names alike."""
+
+    def __init__(self, core: CoreCalls) -> None:
+        self._core = core
+        self._seen: Inventory | None = None
+        self._register: Register | None = None
+
+    def look(self, host: Host, found: CheckpointSet, policy: Policy, paths: Collection[str] | None) -> Look:
+        """At `paths` if that does, else, or without any, at everything."""
+        return self._look_again(host, found, policy, paths) or self._look_at_everything(host, found, policy)
+
+    def _look_again(
+        self, host: Host, found: CheckpointSet, policy: Policy, paths: Collection[str] | None
+    ) -> Look | None:
+        register = self._register
+        if paths is None or register is None:
+            return None
+        self._register = None  # a look that fails leaves it half done
+        named = self._core.look_again(host, found, policy, register, paths)
+        if named is None:
+            return None
+        self._register, self._seen = register, named.inventory
+        return Look(found, named.inventory, complete=False, changes=named.changes)
+
+    def _look_at_everything(self, host: Host, found: CheckpointSet, policy: Policy) -> Look:
+        before = self._seen
+        inventory = self._core.scan(host, found, policy, before)
+        self._seen, self._register = inventory, Register(inventory, policy.min_age)
+        if before is None:
+            return Look(found, inventory)
+        seen = {sighting.name: sighting for sighting in before.sightings}
+        return Look(found, inventory, changes=self._register.changes_since(seen))
