@@ -17,6 +17,7 @@ from ckptdeck.cli import main as entry
 from ckptdeck.cli.terminal import Terminal
 from ckptdeck.demo.run import DemoOptions
 from ckptdeck.monitor.engine import LiveEngine
+from ckptdeck.tui.key_map import AS_BUILT
 from tests.cli.deck import Deck
 from tests.cli.test_terminal import Screen
 
@@ -50,6 +51,7 @@ def test_bare_directories_are_the_console(deck: Deck, started: list[dict[str, An
             "start_locked": True,
             "theme": None,
             "bell": True,
+            "keys": AS_BUILT,
         }
     ]
 
@@ -61,6 +63,20 @@ def test_options_beat_the_user_s_file(deck: Deck, started: list[dict[str, Any]],
     (start,) = started
     assert (start["read_only"], start["mouse"], start["start_locked"], start["theme"]) == (True, False, False, "night")
     assert start["bell"] is False
+
+
+def test_the_keys_of_the_user_s_file_are_checked_before_the_console_opens(
+    deck: Deck, started: list[dict[str, Any]], tmp_path: Path
+) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text('[keys]\nmirror = "d"\n"overview.mirror" = ["f6", "D"]\n')
+    assert deck.run("console", deck.primary, "--config", file).code == 0
+    assert started[0]["keys"].rebound == {
+        "overview.mirror": ("f6", "D"), "recovery.mirror": ("d",), "detail.mirror": ("d",),
+    }  # fmt: skip
+    file.write_text('[keys]\n"overview.mirror" = "V"\n')
+    assert deck.run("console", deck.primary, "--config", file).code == 2
+    assert len(started) == 1
 
 
 @pytest.fixture

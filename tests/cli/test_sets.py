@@ -106,7 +106,7 @@ def test_config_tells_what_is_in_force_and_from_where(deck: Deck, tmp_path: Path
     (deck.control / "ckptdeck.toml").write_text("[prune]\nkeep_last = 5\n")
     mine = tmp_path / "config" / "ckptdeck" / "config.toml"
     mine.parent.mkdir(parents=True)
-    mine.write_text("[console]\nmouse = false\n")
+    mine.write_text('[console]\nmouse = false\n[keys]\n"overview.mirror" = ["f6", "D"]\n')
     ran = deck.run("config", deck.primary)
     assert ran.code == 0
     assert f"policy: {deck.control}/ckptdeck.toml" in ran.out
@@ -114,10 +114,15 @@ def test_config_tells_what_is_in_force_and_from_where(deck: Deck, tmp_path: Path
     assert rows["prune.keep_last"] == ["5", "set"]
     assert rows["prune.min_age"] == ['"5m"', "default"]
     assert rows["console.mouse"] == ["false", "set"]
+    assert rows["keys.overview.mirror"] == ["f6", "D", "set"]
     assert f"your file: {mine}" in ran.out
     document = deck.run("config", deck.primary, "--json").document
     assert document["policy"]["values"]["prune.keep_last"] == {"value": "5", "default": False}
     assert document["user"]["console.mouse"] is False
+    assert document["user"]["keys.overview.mirror"] == ["f6", "D"]
+    mine.write_text('[keys]\n"overview.mirrror" = "D"\n')
+    wrong = deck.run("config", deck.primary)
+    assert (wrong.code, "there is no action mirrror" in wrong.err) == (2, True)
 
 
 @pytest.mark.parametrize(

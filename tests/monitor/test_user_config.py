@@ -36,8 +36,10 @@ def test_everything_it_may_say(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     path = tmp_path / "c.toml"
     path.write_text(
         'primary = "~/ckpt"\n[console]\ntheme = "night"\nstart_locked = false\nmouse = false\nbell = false\n'
+        '[keys]\nmirror = "d"\n"overview.help" = ["f1", "?"]\noverview.down = "t"\n[keys.jobs]\ncancel = "k"\n'
     )
-    assert read_user_config(str(path), {}) == UserConfig(str(path), "/home/op/ckpt", "night", False, False, False)
+    keys = (("mirror", ("d",)), ("overview.help", ("f1", "?")), ("overview.down", ("t",)), ("jobs.cancel", ("k",)))
+    assert read_user_config(str(path), {}) == UserConfig(str(path), "/home/op/ckpt", "night", False, False, False, keys)
 
 
 def test_a_relative_primary_lies_beside_the_file(tmp_path: Path) -> None:
@@ -50,7 +52,7 @@ def test_a_relative_primary_lies_beside_the_file(tmp_path: Path) -> None:
     ("text", "says"),
     [
         ("primry = '/a'", "unknown key primry"),
-        ("mirror = '/a'", "Allowed here: primary, console"),
+        ("mirror = '/a'", "Allowed here: primary, console, keys"),
         ("[console]\nteme = 'x'", "unknown key console.teme"),
         ("[console]\nmouse = 'no'", "console.mouse must be true or false"),
         ("[console]\nmouse = 1", "console.mouse must be true or false"),
@@ -59,6 +61,13 @@ def test_a_relative_primary_lies_beside_the_file(tmp_path: Path) -> None:
         ("primary = 3", "primary must be a text"),
         ("primary = ''", "primary must be a text"),
         ("primary = ", "not valid TOML"),
+        ("keys = 'x'", "keys must be a table"),
+        ("[keys]\nmirror = 1", "keys.mirror must be a key or a list of keys, not 1"),
+        ("[keys]\nmirror = ''", "keys.mirror must be a key or a list of keys"),
+        ("[keys]\nmirror = []", "keys.mirror must be a key or a list of keys"),
+        ("[keys]\nmirror = ['d', 2]", "keys.mirror must be a key or a list of keys"),
+        ("[keys.overview.mirror]\nkey = 'd'", "keys.overview.mirror must be a key or a list of keys"),
+        ("[keys]\n'a.b' = 'd'\na.b = 'e'", "keys.a.b is said twice"),
     ],
 )
 def test_a_wrong_file_is_a_usage_error_that_names_it(tmp_path: Path, text: str, says: str) -> None:

@@ -7,12 +7,17 @@ import pytest
 from ckptdeck.monitor.core_calls import PLANNERS
 from ckptdeck.tui.actions import REGISTRY, Place, offered, refused
 from ckptdeck.tui.app import ConsoleApp
+from ckptdeck.tui.rebinding import MEETINGS
 from ckptdeck.tui.screens.activity import ActivityScreen
 from ckptdeck.tui.screens.detail import DetailScreen
+from ckptdeck.tui.screens.help import HelpScreen
 from ckptdeck.tui.screens.in_flight import InFlightScreen
 from ckptdeck.tui.screens.jobs import JobsScreen
+from ckptdeck.tui.screens.modal import ScrollingModal
 from ckptdeck.tui.screens.overview import Overview
+from ckptdeck.tui.screens.plan_review import PlanReview
 from ckptdeck.tui.screens.quarantine import QuarantineScreen
+from ckptdeck.tui.screens.quit_guard import QuitGuard
 from ckptdeck.tui.screens.reader import StoryReader
 from ckptdeck.tui.screens.recovery import RecoveryScreen
 from ckptdeck.tui.screens.space import SpaceScreen
@@ -25,7 +30,6 @@ SCREENS = (
     Place.OVERVIEW, Place.IN_FLIGHT, Place.JOBS, Place.QUARANTINE, Place.RECOVERY, Place.SPACE, Place.ACTIVITY,
     Place.DETAIL, Place.STORY,
 )  # fmt: skip
-WITHOUT_LIST = (Place.SPACE, Place.DETAIL, Place.STORY)
 CHANGING = {
     "mirror", "mirror_kept", "repair", "restore", "prune", "quarantine", "rollback", "mark_bad", "unmark_bad",
     "put_back", "purge", "purge_all",
@@ -42,6 +46,11 @@ HANDLERS = {
     Place.STORY: StoryReader,
     Place.LIST: KeyedList,
     Place.EVERYWHERE: ConsoleApp,
+    Place.PLANNING: ConsoleApp,
+    Place.DIALOG: ScrollingModal,
+    Place.REVIEW: PlanReview,
+    Place.QUIT: QuitGuard,
+    Place.HELP: HelpScreen,
 }
 
 
@@ -51,17 +60,21 @@ def test_no_key_is_dead() -> None:
             assert hasattr(HANDLERS[place], f"action_{action.id}"), (action.id, place)
 
 
-@pytest.mark.parametrize("place", SCREENS)
-def test_no_key_means_two_things(place: Place) -> None:
-    here = {place, Place.EVERYWHERE} if place in WITHOUT_LIST else {place, Place.LIST, Place.EVERYWHERE}
-    reachable = [a for a in REGISTRY if here & set(a.places)]
+def test_every_place_meets_those_whose_keys_it_shares() -> None:
+    assert {place for places in MEETINGS for place in places} == set(Place) - {Place.PLANNING}
+    assert {places[0] for places in MEETINGS} == {*SCREENS, Place.REVIEW, Place.QUIT, Place.HELP}
+
+
+@pytest.mark.parametrize("places", MEETINGS)
+def test_no_key_means_two_things(places: tuple[Place, ...]) -> None:
+    reachable = [a for a in REGISTRY if set(places) & set(a.places)]
     keys = Counter(key for action in reachable for key in action.keys)
     assert [key for key, number in keys.items() if number > 1] == []
 
 
 def test_no_key_that_opens_a_review_confirms_one_and_none_needs_ctrl() -> None:
     for action in REGISTRY:
-        assert "y" not in action.keys
+        assert "y" not in action.keys or set(action.places) <= {Place.REVIEW, Place.QUIT}
         assert any(not key.startswith("ctrl+") for key in action.keys)
 
 

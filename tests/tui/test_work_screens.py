@@ -5,6 +5,8 @@ from dataclasses import replace
 from ckptdeck.core.states import Verdict
 from ckptdeck.monitor.snapshot import JobState
 from ckptdeck.tui.actions import BY_ID, Place
+from ckptdeck.tui.key_map import AS_BUILT
+from ckptdeck.tui.key_words import with_keys
 from ckptdeck.tui.view_model.glyphs import FLIGHTS, STATES, VERDICTS
 from ckptdeck.tui.view_model.keys import help_lines
 from ckptdeck.tui.view_model.line import text_of
@@ -92,12 +94,13 @@ async def test_help_is_made_for_the_screen_one_is_on() -> None:
 def test_help_explains_every_state_and_every_verdict_with_the_keys_that_there_are() -> None:
     said = [text_of(row).strip() for row in help_lines(Place.OVERVIEW, Lock.UNLOCKED, 120)]
     for mark in (*STATES.values(), *FLIGHTS.values(), *VERDICTS.values()):
-        assert any(mark.word in row and row.endswith(mark.meaning) for row in said), mark
+        meaning = with_keys(mark.meaning, AS_BUILT, Place.OVERVIEW)
+        assert any(mark.word in row and row.endswith(meaning) for row in said), mark
     by_verdict = {
         Verdict.MIRROR_ME: "mirror", Verdict.MIRROR_ONLY: "restore", Verdict.REPAIR: "repair", Verdict.ADOPT: "adopt",
     }  # fmt: skip
     for verdict, action in by_verdict.items():
-        assert f": {BY_ID[action].shown} " in VERDICTS[verdict].meaning
+        assert f": {BY_ID[action].shown} " in with_keys(VERDICTS[verdict].meaning, AS_BUILT, Place.OVERVIEW)
 
 
 async def test_quitting_without_jobs_ends_at_once_and_stops_the_engine() -> None:

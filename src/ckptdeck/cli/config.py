@@ -23,6 +23,10 @@ def run(arguments: argparse.Namespace, terminal: Terminal, interruption: Interru
     settings = policy_in_force(session.policy)
     path = session.policy_in_force.path
     user = read_user_config(arguments.config, os.environ)
+    if user.keys:
+        from ckptdeck.tui.rebinding import key_map_of
+
+        key_map_of(dict(user.keys), user.path or "")
     terminal.document(
         {
             "schema": "ckptdeck.config/1",
@@ -41,7 +45,8 @@ def run(arguments: argparse.Namespace, terminal: Terminal, interruption: Interru
     defaults = _user_values(UserConfig())
     values = _user_values(user)
     _say_table(
-        terminal, [(key, _word(value), "default" if value == defaults[key] else "set") for key, value in values.items()]
+        terminal,
+        [(key, _word(value), "default" if value == defaults.get(key, ...) else "set") for key, value in values.items()],
     )
     return 0
 
@@ -53,12 +58,15 @@ def _user_values(user: UserConfig) -> dict[str, object]:
         "console.start_locked": user.start_locked,
         "console.mouse": user.mouse,
         "console.bell": user.bell,
+        **{f"keys.{name}": list(keys) for name, keys in user.keys},
     }
 
 
 def _word(value: object) -> str:
     if value is None:
         return "not set"
+    if isinstance(value, list):
+        return " ".join(map(visible, value))
     return visible(str(value)) if isinstance(value, str) else str(value).lower()
 
 

@@ -38,8 +38,10 @@ def run(arguments: argparse.Namespace, terminal: Terminal, _interruption: Interr
 
         from ckptdeck.monitor.engine import LiveEngine
         from ckptdeck.monitor.host import this_host
+        from ckptdeck.tui.rebinding import key_map_of
         from ckptdeck.tui.run import run_console
 
+        keys = key_map_of(dict(user.keys), user.path or "")
         engine = LiveEngine(this_host(), selection.primary, selection.mirror, keep_samples=not arguments.read_only)
         return run_console(
             engine,
@@ -48,6 +50,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal, _interruption: Interr
             start_locked=user.start_locked,
             theme=user.theme,
             bell=user.bell,
+            keys=keys,
         )
 
     from ckptdeck.tui.left_terminal import remember_terminal

@@ -1,4 +1,4 @@
-"""The user's own file: which primary is meant when none is named, and how the console looks."""
+"""The user's own file: which primary is meant when none is named, how the console looks, and its keys."""
 
 from __future__ import annotations
 
@@ -26,10 +26,13 @@ class UserConfig:
     mouse: bool = True
     bell: bool = True
     """Whether new trouble rings, and shows a notification where the terminal has one."""
+    keys: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    """(`place.action`, or `action` for every place it is at home; its keys as written). The console knows which there
+    are, and checks them."""
 
 
 _ALLOWED: dict[str, dict[str, type]] = {
-    "": {"primary": str, "console": dict},
+    "": {"primary": str, "console": dict, "keys": dict},
     "console": {"theme": str, "start_locked": bool, "mouse": bool, "bell": bool},
 }
 _WORDS = {str: "a text", bool: "true or false", dict: "a table"}
@@ -90,7 +93,30 @@ def _decode(data: bytes, path: str) -> UserConfig:
         start_locked=console.get("start_locked", True),
         mouse=console.get("mouse", True),
         bell=console.get("bell", True),
+        keys=tuple(_keys(document.get("keys", {}), path).items()),
     )
+
+
+def _keys(table: Mapping[str, object], path: str) -> dict[str, tuple[str, ...]]:
+    """The table of keys, with `overview.mirror` and a table `[keys.overview]` taken for `"overview.mirror"`."""
+    keys: dict[str, tuple[str, ...]] = {}
+    for name, value in table.items():
+        inner = {f"{name}.{action}": one for action, one in value.items()} if isinstance(value, dict) else {name: value}
+        for entry, written in inner.items():
+            if entry in keys:
+                raise UsageError(
+                    f"{visible(path)}: keys.{visible(entry)} is said twice", next_step="Leave one of them out"
+                )
+            said: list[object] = written if isinstance(written, list) else [written]
+            names = [key for key in said if isinstance(key, str) and key]
+            if not names or len(names) < len(said):
+                raise UsageError(
+                    f"{visible(path)}: keys.{visible(entry)} must be a key or a list of keys, "
+                    f"not {visible(repr(written))}",
+                    next_step='Write it like "overview.mirror" = "m", or = ["m", "f6"]',
+                )
+            keys[entry] = tuple(names)
+    return keys
 
 
 def _check(table: Mapping[str, object], section: str, path: str) -> None:

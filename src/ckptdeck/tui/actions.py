@@ -22,6 +22,11 @@ class Place(StrEnum):
     STORY = "Story"
     LIST = "In every list"
     EVERYWHERE = "Everywhere"
+    PLANNING = "While a plan is made"
+    DIALOG = "In every dialog"
+    REVIEW = "Plan review"
+    QUIT = "Quit question"
+    HELP = "Help page"
 
 
 class Group(IntEnum):
@@ -68,7 +73,8 @@ _ROWS = (Place.OVERVIEW, Place.RECOVERY, Place.DETAIL)
 """Where a key is meant for checkpoints."""
 _TEXTS = (Place.DETAIL, Place.STORY)
 _LISTS = (Place.LIST, *_TEXTS)
-_MOVING = (*_LISTS, Place.SPACE)
+_READING = (*_LISTS, Place.DIALOG)
+_MOVING = (*_READING, Place.SPACE)
 _SCREENS = (Place.IN_FLIGHT, Place.JOBS, Place.QUARANTINE, Place.RECOVERY, Place.SPACE, Place.ACTIVITY)
 
 REGISTRY: tuple[Action, ...] = (
@@ -215,16 +221,29 @@ REGISTRY: tuple[Action, ...] = (
     Action("up", ("k", "up"), "k ↑", "Up", "One row up", _MOVING),
     Action("page_down", ("pagedown", "ctrl+d", "ctrl+f"), "pgdn", "Page down", "One page down", _MOVING),
     Action("page_up", ("pageup", "ctrl+u", "ctrl+b"), "pgup", "Page up", "One page up", _MOVING),
-    Action("first", ("g", "home"), "g home", "First", "To the first row", _LISTS),
-    Action("last", ("G", "end"), "G end", "Last", "To the last row", _LISTS),
+    Action("first", ("g", "home"), "g home", "First", "To the first row", _READING),
+    Action("last", ("G", "end"), "G end", "Last", "To the last row", _READING),
     Action("rescan", ("f5",), "f5", "Look again", "Look at both sides again now", (Place.EVERYWHERE,)),
     Action("theme", ("T",), "T", "Theme", "Next theme: dark, light, colour-safe", (Place.EVERYWHERE,)),
-    Action("palette", ("colon",), ": ctrl+p", "Palette", "Find any action by its name", (Place.EVERYWHERE,), rank=23),
+    Action(
+        "palette", ("colon", "ctrl+p"), ": ctrl+p", "Palette", "Find any action by its name",
+        (Place.EVERYWHERE,), rank=23,
+    ),
     Action("help", ("question_mark",), "?", "Help", "This page", (Place.EVERYWHERE,), rank=1),
     Action("leave", ("q",), "q", "Quit", "Leave; asks when jobs are running", _HERE, rank=2),
     Action("back", ("q", "escape"), "q esc", "Back", "Back to the overview", _SCREENS, rank=2),
     Action(
         "close", ("q", "escape", "z", "h", "left"), "q esc h", "Back", "Back to where one came from", _TEXTS, rank=2
+    ),
+    Action("give_up", ("escape",), "esc", "Give up", "Drop the plan that is being made", (Place.PLANNING,)),
+    Action("confirm", ("y",), "y", "Do it", "Carry out the plan under review", (Place.REVIEW,)),
+    Action("decline", ("escape", "q", "n"), "esc q n", "Cancel", "Leave everything as it is", (Place.REVIEW,)),
+    Action("copy", ("c",), "c", "Copy command", "Copy the plan as a line for a shell", (Place.REVIEW,)),
+    Action("stop_and_quit", ("y",), "y", "Stop them and quit", "Quit although jobs are running", (Place.QUIT,)),
+    Action("stay", ("escape", "n", "q"), "esc n q", "Stay", "Do not quit", (Place.QUIT,)),
+    Action(
+        "close_help", ("escape", "q", "question_mark", "enter"), "esc q ? ⏎", "Close", "Back to the screen below",
+        (Place.HELP,),
     ),
 )  # fmt: skip
 
@@ -236,15 +255,10 @@ def hidden(action: Action, lock: Lock) -> bool:
     return action.changes and lock is Lock.READ_ONLY
 
 
-def refused(action: Action, lock: Lock) -> str:
-    """Why the action cannot be used now, "" when it can."""
-    if hidden(action, lock):
-        return f"READ-ONLY: there is no {action.label} here. Start the console without --read-only to change files."
-    if action.changes and not action.opens_lock and lock is Lock.LOCKED:
-        return (
-            f"LOCKED, look only: {action.label} would change files. Press U to unlock; every plan is still shown first."
-        )
-    return ""
+def refused(action: Action, lock: Lock) -> bool:
+    """True when the action cannot be used now; `key_words.refusal` says why."""
+    locked = action.changes and not action.opens_lock and lock is Lock.LOCKED
+    return locked or hidden(action, lock)
 
 
 def offered(place: Place, lock: Lock) -> tuple[Action, ...]:

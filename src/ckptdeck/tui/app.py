@@ -10,7 +10,6 @@ from typing import ClassVar, Literal
 from textual import work
 from textual.actions import ActionParseResult
 from textual.app import App, SuspendNotSupported
-from textual.binding import Binding
 from textual.dom import DOMNode
 from textual.events import Event, Key, MouseEvent
 from textual.screen import Screen
@@ -20,10 +19,11 @@ from ckptdeck.core.errors import CkptdeckError
 from ckptdeck.monitor.snapshot import Engine
 from ckptdeck.monitor.view_state import ViewState
 from ckptdeck.tui import lifecycle, messages, themes
-from ckptdeck.tui.actions import BY_ID, Action, Place, hidden, refused
-from ckptdeck.tui.bindings import bindings_for
+from ckptdeck.tui.actions import BY_ID, Action, Place, hidden
+from ckptdeck.tui.bindings import bindings_for, textual_keymap
 from ckptdeck.tui.collecting import Collecting
 from ckptdeck.tui.drafting import Draft, Drafting, Wish
+from ckptdeck.tui.key_words import key_word, refusal
 from ckptdeck.tui.lasting_output import give_it_a_size
 from ckptdeck.tui.palette import RegistryCommands
 from ckptdeck.tui.screens.help import HelpScreen
@@ -50,14 +50,15 @@ class ConsoleApp(App[None]):
 
     TITLE = "ckptdeck"
     CSS_PATH: ClassVar = ["styles/ink.tcss", "styles/screens.tcss", "styles/modals.tcss"]
-    BINDINGS: ClassVar = [
-        *bindings_for(Place.EVERYWHERE),
-        Binding("escape", "give_up", show=False, priority=True, id="plan.give_up"),
-    ]
+    BINDINGS: ClassVar = [*bindings_for(Place.EVERYWHERE), *bindings_for(Place.PLANNING, priority=True)]
     COMMANDS: ClassVar = {RegistryCommands}
+    ENABLE_COMMAND_PALETTE: ClassVar = False
+    """Textual shall add no key for it: those it has are of the registry."""
 
     def __init__(self, engine: Engine, settings: ConsoleSettings, view_state: ViewState) -> None:
         super().__init__(settings.driver, ansi_color=True if settings.no_colour else None)
+        self.use_command_palette = True
+        self.set_keymap(textual_keymap(settings.keys))
         self._engine = engine
         self._settings = settings
         self._order = Order(view_state.order) if view_state.order in set(Order) else Order.NEWEST
@@ -83,7 +84,8 @@ class ConsoleApp(App[None]):
     def view(self) -> View:
         wish = self._drafting.wish
         planning = "" if wish is None else wish.label
-        return look(self._snapshot, self._settings.clock(), self._settings.zone, self.lock, planning)
+        settings = self._settings
+        return look(self._snapshot, settings.clock(), settings.zone, self.lock, planning, settings.keys)
 
     def get_default_screen(self) -> Screen[None]:
         return self._furnished(Overview(self._order, self._used_filters))
@@ -152,7 +154,7 @@ class ConsoleApp(App[None]):
 
     def on_plan_wanted(self, event: messages.PlanWanted) -> None:
         action = BY_ID[event.action]
-        reason = refused(action, self.lock)
+        reason = refusal(action, self.lock, self._settings.keys)
         if reason:
             self.say(reason, warning=True)
             return
@@ -184,7 +186,8 @@ class ConsoleApp(App[None]):
 
     async def _confirmed(self, draft: Draft) -> bool:
         self.clear_notifications()  # said about the screen below; they would lie over the choices
-        return await self.push_screen_wait(PlanReview(draft, self._settings.monotonic)) is Decision.CONFIRMED
+        review = PlanReview(draft, self._settings.monotonic, self._settings.keys)
+        return await self.push_screen_wait(review) is Decision.CONFIRMED
 
     def action_give_up(self) -> None:
         self._drafting.give_up()
@@ -247,7 +250,7 @@ class ConsoleApp(App[None]):
 
     def action_help(self) -> None:
         place = self.screen.PLACE if isinstance(self.screen, LiveScreen) else Place.OVERVIEW
-        self.push_screen(HelpScreen(place, self.lock))
+        self.push_screen(HelpScreen(place, self.lock, self._settings.keys))
 
     def action_palette(self) -> None:
         self.action_command_palette()
@@ -272,7 +275,7 @@ class ConsoleApp(App[None]):
         known = BY_ID.get(action) if isinstance(action, str) else None
         if done or known is None or not hidden(known, self.lock):
             return done
-        self.say(refused(known, self.lock), warning=True)
+        self.say(refusal(known, self.lock, self._settings.keys), warning=True)
         return True
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
@@ -288,7 +291,7 @@ class ConsoleApp(App[None]):
             self._leave()
 
     def action_help_quit(self) -> None:
-        self.say("q quits.")
+        self.say(f"{key_word(self._settings.keys, Place.OVERVIEW, 'leave')} quits.")
 
     @property
     def _asking_to_quit(self) -> bool:

@@ -13,6 +13,7 @@ from ckptdeck.monitor.view_state import ViewState, load_view_state, save_view_st
 from ckptdeck.tui import lifecycle
 from ckptdeck.tui.app import ConsoleApp
 from ckptdeck.tui.collecting import only_young_objects
+from ckptdeck.tui.key_map import AS_BUILT, KeyMap
 from ckptdeck.tui.lasting_output import give_it_a_size, lasting_output
 from ckptdeck.tui.messages import TakenUp
 from ckptdeck.tui.settings import settings_for
@@ -30,6 +31,7 @@ def run_console(
     start_locked: bool = True,
     theme: str | None = None,
     bell: bool = True,
+    keys: KeyMap = AS_BUILT,
 ) -> int:
     """Runs the console until it is left; its exit code: 0, or 128 and the signal that ended it."""
     path = view_state_path(os.environ)
@@ -40,7 +42,7 @@ def run_console(
         os.environ.setdefault("TEXTUAL_ANIMATIONS", "none")
     give_it_a_size()
     with lasting_output() as output:
-        settings = settings_for(os.environ, read_only=read_only, start_locked=start_locked, bell=bell)
+        settings = settings_for(os.environ, read_only=read_only, start_locked=start_locked, bell=bell, keys=keys)
         app = ConsoleApp(engine, settings, state)
         if output is not None:
             output.taken_up = lambda: app.post_message(TakenUp())

@@ -12,6 +12,7 @@ from datetime import tzinfo
 from textual.driver import Driver
 
 from ckptdeck.core.values import dataclass
+from ckptdeck.tui.key_map import AS_BUILT, KeyMap
 from ckptdeck.tui.lasting_input import LastingDriver
 
 LOCAL_POLL = 0.2
@@ -39,17 +40,22 @@ class ConsoleSettings:
     """False once nobody can see the console any more."""
     driver: type[Driver] | None = None
     """What reads the terminal's keys; None for Textual's own choice."""
+    keys: KeyMap = AS_BUILT
+    """What the operator's file puts in the place of the registry's keys."""
     follow_signals: bool = False
     """Whether TERM, HUP and INT end the console in order; only the main thread may ask for that."""
 
 
-def settings_for(environment: Mapping[str, str], *, read_only: bool, start_locked: bool, bell: bool) -> ConsoleSettings:
+def settings_for(
+    environment: Mapping[str, str], *, read_only: bool, start_locked: bool, bell: bool, keys: KeyMap
+) -> ConsoleSettings:
     """The settings of a real console in this environment."""
     encoding = locale.getpreferredencoding(False).lower().replace("-", "")
     return ConsoleSettings(
         read_only=read_only,
         start_locked=start_locked,
         bell=bell,
+        keys=keys,
         ascii=bool(environment.get("CKPTDECK_ASCII")) or encoding != "utf8",
         no_colour="NO_COLOR" in environment,
         poll=REMOTE_POLL if environment.get("SSH_CONNECTION") else LOCAL_POLL,

@@ -9,6 +9,7 @@ from textual.app import ComposeResult
 from ckptdeck.monitor.snapshot import LogEntry
 from ckptdeck.tui.actions import Place
 from ckptdeck.tui.bindings import bindings_for
+from ckptdeck.tui.key_words import key_word
 from ckptdeck.tui.messages import CopyWanted, Say
 from ckptdeck.tui.screens.listing import ItemList, ListScreen
 from ckptdeck.tui.view_model.activity import (
@@ -86,7 +87,7 @@ class ActivityScreen(ListScreen[LogEntry]):
             self.post_message(CopyWanted(entry.command) if entry.command else Say(NO_COMMAND))
 
     def action_filter(self) -> None:
-        self._filter.open()
+        self._filter.open(key_word(self.key_map, self.PLACE, "filter"))
         self._recount()
 
     def on_filter_line_typed(self, event: FilterLine.Typed) -> None:

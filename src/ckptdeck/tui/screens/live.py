@@ -9,6 +9,7 @@ from textual.screen import Screen
 
 from ckptdeck.monitor.command_line import action_line
 from ckptdeck.tui.actions import BY_ID, Place, hidden
+from ckptdeck.tui.key_map import AS_BUILT, KeyMap
 from ckptdeck.tui.messages import CopyWanted, GoTo
 from ckptdeck.tui.thought import Ask, answer_at_once
 from ckptdeck.tui.view_model.heading import header_line
@@ -49,8 +50,8 @@ class LiveScreen(Screen[None]):
 
     def _footer(self, view: View, width: int) -> Line:
         if view.planning:
-            return planning_line(view.planning, width)
-        return footer_line(self.PLACE, view.lock, width, self.wanted)
+            return planning_line(view.planning, width, view.keys)
+        return footer_line(self.PLACE, view.lock, width, self.wanted, view.keys)
 
     @property
     def wanted(self) -> Sequence[str]:
@@ -108,6 +109,10 @@ class LiveScreen(Screen[None]):
         """Actions that are not offered at all are not bound either."""
         known = BY_ID.get(action)
         return known is None or not hidden(known, self.standing)
+
+    @property
+    def key_map(self) -> KeyMap:
+        return AS_BUILT if self._view is None else self._view.keys
 
     @property
     def standing(self) -> Lock:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from textual.binding import Binding
 from textual.screen import ModalScreen
 
+from ckptdeck.tui.actions import Place
+from ckptdeck.tui.bindings import bindings_for
 from ckptdeck.tui.widgets.line_view import LineScroll
 
 Result = TypeVar("Result")
@@ -22,33 +23,32 @@ class ScrollingModal(ModalScreen[Result]):
     HORIZONTAL_BREAKPOINTS = [(0, "-small"), (110, "-large")]  # noqa: RUF012
     VERTICAL_BREAKPOINTS = [(0, "-low"), (16, "-high")]  # noqa: RUF012
 
-    BINDINGS = [  # noqa: RUF012
-        Binding("down,j", "scroll_text(1)", show=False),
-        Binding("up,k", "scroll_text(-1)", show=False),
-        Binding("pagedown,ctrl+d,ctrl+f", "page_text(1)", show=False),
-        Binding("pageup,ctrl+u,ctrl+b", "page_text(-1)", show=False),
-        Binding("home,g", "to_start", show=False),
-        Binding("end,G", "to_end", show=False),
-    ]
+    BINDINGS = bindings_for(Place.DIALOG)
 
     @property
     def text(self) -> LineScroll:
         return self.query_one("#text", LineScroll)
 
-    def action_scroll_text(self, lines: int) -> None:
+    def action_down(self) -> None:
+        self._scroll(1)
+
+    def action_up(self) -> None:
+        self._scroll(-1)
+
+    def action_page_down(self) -> None:
+        self._scroll(self.text.page)
+
+    def action_page_up(self) -> None:
+        self._scroll(-self.text.page)
+
+    def action_first(self) -> None:
+        self._scroll(-self.text.hidden_above)
+
+    def action_last(self) -> None:
+        self._scroll(self.text.hidden_below)
+
+    def _scroll(self, lines: int) -> None:
         self.text.scroll_by(lines)
-        self.scrolled()
-
-    def action_page_text(self, pages: int) -> None:
-        self.text.scroll_by(pages * self.text.page)
-        self.scrolled()
-
-    def action_to_start(self) -> None:
-        self.text.scroll_to_start()
-        self.scrolled()
-
-    def action_to_end(self) -> None:
-        self.text.scroll_to_end()
         self.scrolled()
 
     def scrolled(self) -> None:

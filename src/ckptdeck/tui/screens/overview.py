@@ -11,6 +11,7 @@ from ckptdeck.core.safe_text import shell_word
 from ckptdeck.tui.actions import Place
 from ckptdeck.tui.bindings import bindings_for
 from ckptdeck.tui.fates import Fates
+from ckptdeck.tui.key_words import key_word
 from ckptdeck.tui.messages import PlanWanted, Say, ViewChanged
 from ckptdeck.tui.screens.acting import ActingScreen
 from ckptdeck.tui.screens.detail import DetailScreen
@@ -99,9 +100,9 @@ class Overview(ActingScreen):
         if self._chosen_of != (survey, table.chosen):
             self._chosen_of = survey, table.chosen
             self._choice = choice_of(table.targets if table.chosen else ())
-        choice = self._choice
+        choice, keys = self._choice, self.key_map
         self._line("viewing").show(
-            lambda width: viewing_lines(choice, pause, table.order, width, problems_only=table.problems_only)
+            lambda width: viewing_lines(choice, pause, table.order, width, problems_only=table.problems_only, keys=keys)
         )
 
     @property
@@ -195,7 +196,7 @@ class Overview(ActingScreen):
         self.post_message(ViewChanged(self._table.order, self._filter.used))
 
     def action_filter(self) -> None:
-        self._filter.open()
+        self._filter.open(key_word(self.key_map, self.PLACE, "filter"))
         self._recount()
 
     def action_problems(self) -> None:

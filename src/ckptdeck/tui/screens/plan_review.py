@@ -1,7 +1,7 @@
 """The one gate in front of every change: what, why, what stays, and the same as a line for a shell.
 
-Cancel has the focus and Enter presses it; only `y` confirms, and no key that opens a review is `y`. Where much or
-everything goes for good, `y` works only once a number was typed that this review shows.
+Cancel has the focus and Enter presses it; only the confirm key confirms, and no key that opens a review is that one.
+Where much or everything goes for good, it works only once a number was typed that this review shows.
 """
 
 from __future__ import annotations
@@ -15,7 +15,10 @@ from textual.binding import Binding
 from textual.containers import Horizontal, Vertical
 from textual.widgets import Button
 
+from ckptdeck.tui.actions import Place
+from ckptdeck.tui.bindings import bindings_for
 from ckptdeck.tui.drafting import Draft
+from ckptdeck.tui.key_map import KeyMap
 from ckptdeck.tui.messages import CopyWanted
 from ckptdeck.tui.screens.modal import Deafness, ScrollingModal
 from ckptdeck.tui.view_model.demand import demand_line, demand_of
@@ -32,14 +35,12 @@ class Decision(StrEnum):
 class PlanReview(ScrollingModal[Decision]):
     AUTO_FOCUS = "#cancel"
     BINDINGS = [  # noqa: RUF012
-        Binding("y", "confirm", show=False, id="review.confirm"),
-        Binding("escape,q,n", "cancel", show=False, id="review.cancel"),
-        Binding("c", "copy", show=False, id="review.copy"),
-        *(Binding(digit, f"type({digit})", show=False, id=f"review.{digit}") for digit in digits),
-        Binding("backspace,delete", "untype", show=False, id="review.untype"),
+        *bindings_for(Place.REVIEW),
+        *(Binding(digit, f"type({digit})", show=False) for digit in digits),
+        Binding("backspace,delete", "untype", show=False),
     ]
 
-    def __init__(self, draft: Draft, monotonic: Callable[[], float]) -> None:
+    def __init__(self, draft: Draft, monotonic: Callable[[], float], keys: KeyMap) -> None:
         super().__init__()
         plan = draft.plan
         self._plan = plan
@@ -48,6 +49,7 @@ class PlanReview(ScrollingModal[Decision]):
         self._survey = draft.survey
         self._monotonic = monotonic
         self._deafness = Deafness(monotonic)
+        self._keys = keys
         self._demand = demand_of(plan)
         self._typed = ""
         self._missed = False
@@ -92,16 +94,18 @@ class PlanReview(ScrollingModal[Decision]):
         """Says how much waits below, so that nothing is confirmed unread without knowing."""
         below = self.text.hidden_below
         armed = self._armed
-        self.query_one("#keys", LineView).show(lambda width: (choices_line(self._can_run, below, width, armed=armed),))
+        self.query_one("#keys", LineView).show(
+            lambda width: (choices_line(self._can_run, below, width, self._keys, armed=armed),)
+        )
 
     def on_button_pressed(self, event: Button.Pressed) -> None:
         event.stop()
-        self.action_cancel()
+        self.action_decline()
 
     def _demand_lines(self, width: int) -> tuple[Line, ...]:
         if self._demand is None:
             return ()
-        return (demand_line(self._demand, self._typed, width, missed=self._missed),)
+        return (demand_line(self._demand, self._typed, width, missed=self._missed, keys=self._keys),)
 
     def action_type(self, digit: int) -> None:
         if self._demand is not None and self._deafness.over:
@@ -124,7 +128,7 @@ class PlanReview(ScrollingModal[Decision]):
         else:
             self._take(self._typed, missed=True)
 
-    def action_cancel(self) -> None:
+    def action_decline(self) -> None:
         if self._deafness.over:
             self.dismiss(Decision.CANCELLED)
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from textual.app import ComposeResult
-from textual.binding import Binding
 from textual.containers import Horizontal, Vertical
 from textual.widgets import Button
 
 from ckptdeck.core.amounts import counted
+from ckptdeck.tui.actions import Place
+from ckptdeck.tui.bindings import bindings_for
+from ckptdeck.tui.key_words import key_word
 from ckptdeck.tui.screens.modal import Deafness, ScrollingModal
 from ckptdeck.tui.view_model.line import BLANK, Ink, Piece, line
 from ckptdeck.tui.view_model.review import quit_lines
@@ -21,10 +23,7 @@ class QuitGuard(ScrollingModal[bool]):
     """Dismissed with True when the console shall end."""
 
     AUTO_FOCUS = "#stay"
-    BINDINGS = [  # noqa: RUF012
-        Binding("y", "leave", show=False, id="quit.leave"),
-        Binding("escape,n,q", "stay", show=False, id="quit.stay"),
-    ]
+    BINDINGS = bindings_for(Place.QUIT)
 
     def __init__(self, view: View, monotonic: Callable[[], float]) -> None:
         super().__init__()
@@ -42,8 +41,9 @@ class QuitGuard(ScrollingModal[bool]):
 
     def on_mount(self) -> None:
         self._deafness = Deafness(self._monotonic)
-        keys = line(" ", Piece(" y ", Ink.KEY), "Stop them and quit  ", Piece(" esc ", Ink.KEY), "Stay")
-        self.query_one("#keys", LineView).show(lambda _width: (keys,))
+        leave, stay = (f" {key_word(self._view.keys, Place.QUIT, action)} " for action in ("stop_and_quit", "stay"))
+        choices = line(" ", Piece(leave, Ink.KEY), "Stop them and quit  ", Piece(stay, Ink.KEY), "Stay")
+        self.query_one("#keys", LineView).show(lambda _width: (choices,))
         self.show(self._view)
 
     def show(self, view: View) -> None:
@@ -59,7 +59,7 @@ class QuitGuard(ScrollingModal[bool]):
         event.stop()
         self.action_stay()
 
-    def action_leave(self) -> None:
+    def action_stop_and_quit(self) -> None:
         if self._deafness.over:
             self.dismiss(True)
 

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Sequence
 
 from ckptdeck.core.amounts import counted
 from ckptdeck.monitor.snapshot import LogEntry
+from ckptdeck.tui.actions import Place
+from ckptdeck.tui.key_words import key_word
 from ckptdeck.tui.view_model import measures
 from ckptdeck.tui.view_model.glyphs import CURSOR
 from ckptdeck.tui.view_model.line import Ink, Line, Piece, brief, line, pad, spread, width_of, wrap
@@ -65,7 +67,7 @@ def activity_line(entry: LogEntry, view: View, width: int, *, cursor: bool) -> L
 
 
 def activity_detail(entry: LogEntry | None, view: View, width: int) -> tuple[Line, ...]:
-    """The whole of it; the command line, where there is one, is what `c` copies."""
+    """The whole of it; the command line, where there is one, is what the copy key copies."""
     if entry is None:
         return ()
     lines = [
@@ -74,7 +76,8 @@ def activity_detail(entry: LogEntry | None, view: View, width: int) -> tuple[Lin
              Piece(f"  {measures.moment(entry.at, view.zone)} by {entry.who}", Ink.MUTED)),
     ]  # fmt: skip
     if entry.command:
-        lines.append(line(" ", Piece("c", Ink.KEY, "screen.copy_command"), f"  {entry.command}"))
+        copy = Piece(key_word(view.keys, Place.ACTIVITY, "copy_command"), Ink.KEY, "screen.copy_command")
+        lines.append(line(" ", copy, f"  {entry.command}"))
     else:
         lines.append(line(" ", Piece(NO_COMMAND, Ink.MUTED)))
     return tuple(part for whole in lines for part in wrap(whole, width - 1, indent="    "))

@@ -6,7 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from ckptdeck.core.states import BAD, CANDIDATES, NOT_THERE, Role, State, Verdict
 from ckptdeck.core.values import dataclass
-from ckptdeck.tui.actions import BY_ID
+from ckptdeck.tui.actions import BY_ID, Place
+from ckptdeck.tui.key_map import AS_BUILT, KeyMap
+from ckptdeck.tui.key_words import key_word
 from ckptdeck.tui.view_model import measures
 from ckptdeck.tui.view_model.glyphs import CHOSEN
 from ckptdeck.tui.view_model.line import Ink, Line, Piece, line, width_of
@@ -92,13 +94,13 @@ def choice_of(chosen: Sequence[Entry]) -> Choice | None:
     return Choice(len(chosen), sum(entry.size for entry in chosen), shares_of(chosen))
 
 
-def choice_line(choice: Choice, width: int) -> Line:
+def choice_line(choice: Choice, width: int, keys: KeyMap = AS_BUILT) -> Line:
     """`● 3 chosen 7.41G   m Mirror 1 2.47G  V Verify 3 7.41G`; the shares that do not fit are left out."""
     head = line(Piece(f" {CHOSEN} ", Ink.ACCENT), Piece(f"{choice.rows:,} chosen", Ink.STRONG))
     pieces = [*head, Piece(f" {measures.size(choice.size)}  ")]
     for action, share in choice.shares.items():
-        known = BY_ID[action]
-        told = line(Piece(f" {known.shown} ", Ink.KEY), f"{known.label} {share.rows:,}")
+        key = Piece(f" {key_word(keys, Place.OVERVIEW, action)} ", Ink.KEY)
+        told = line(key, f"{BY_ID[action].label} {share.rows:,}")
         told = (*told, Piece(f" {measures.size(share.size)} ", Ink.MUTED))
         if share.rows and width_of(pieces) + width_of(told) <= width:
             pieces += told

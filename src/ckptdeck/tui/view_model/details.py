@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from ckptdeck.core.safe_text import visible
 from ckptdeck.core.sighting import Checkpoint, InFlight
 from ckptdeck.core.states import FINDINGS, Role, State
+from ckptdeck.tui.actions import Place
+from ckptdeck.tui.key_words import key_word
 from ckptdeck.tui.view_model import measures
 from ckptdeck.tui.view_model.cells import verdict_ink
 from ckptdeck.tui.view_model.glyphs import FLIGHTS, STATES
@@ -43,11 +45,8 @@ def trouble_lines(view: View, width: int) -> tuple[Line, ...]:
     trouble = view.snapshot.trouble
     if not trouble:
         return ()
-    more = (
-        line(Piece(" ! ", Ink.KEY, "screen.problems"), Piece(f"{len(trouble) - 1} more ", Ink.MUTED))
-        if trouble[1:]
-        else ()
-    )
+    key = Piece(f" {key_word(view.keys, Place.OVERVIEW, 'problems')} ", Ink.KEY, "screen.problems")
+    more = line(key, Piece(f"{len(trouble) - 1} more ", Ink.MUTED)) if trouble[1:] else ()
     told = line(Piece(" ! ", Ink.BAD), brief(trouble[0], width - width_of(more) - 4))
     return (spread(told, more, width, gap=1),)
 

@@ -19,6 +19,7 @@ class Mark:
     word: str
     ink: Ink
     meaning: str = ""
+    """With the ids of actions, in braces, where the help page names their keys."""
 
 
 STATES: dict[State, Mark] = {
@@ -42,11 +43,17 @@ STATES: dict[State, Mark] = {
 
 VERDICTS: dict[Verdict, Mark] = {
     Verdict.SAFE: Mark("", "safe", Ink.GOOD, "verified on both sides, same content"),
-    Verdict.ADOPT: Mark("", "adopt", Ink.ACCENT, "there and not proven: A records it, V proves what is recorded"),
-    Verdict.MIRROR_ME: Mark("", "mirror-me", Ink.ACCENT, "verified on the primary, not on the mirror: m copies it"),
-    Verdict.MIRROR_ONLY: Mark("", "mirror-only", Ink.PLAIN, "verified on the mirror, not on the primary: e brings it"),
+    Verdict.ADOPT: Mark(
+        "", "adopt", Ink.ACCENT, "there and not proven: {adopt} records it, {verify} proves what is recorded"
+    ),
+    Verdict.MIRROR_ME: Mark(
+        "", "mirror-me", Ink.ACCENT, "verified on the primary, not on the mirror: {mirror} copies it"
+    ),
+    Verdict.MIRROR_ONLY: Mark(
+        "", "mirror-only", Ink.PLAIN, "verified on the mirror, not on the primary: {restore} brings it"
+    ),
     Verdict.AT_RISK: Mark("", "at-risk", Ink.WARN, "only one copy counts, or a doubt that nobody has decided"),
-    Verdict.REPAIR: Mark("", "repair", Ink.BAD, "harmed on one side, verified on the other: r replaces it"),
+    Verdict.REPAIR: Mark("", "repair", Ink.BAD, "harmed on one side, verified on the other: {repair} replaces it"),
     Verdict.LOST: Mark("", "lost", Ink.BAD, "no copy can be trusted or proven"),
     Verdict.DIVERGED: Mark("", "diverged", Ink.BAD, "each side fits its own record, and the records differ"),
     Verdict.RETIRED: Mark("", "retired", Ink.MUTED, "set aside by a rollback"),
@@ -57,8 +64,10 @@ VERDICTS: dict[Verdict, Mark] = {
 
 FLIGHTS: dict[FlightState, Mark] = {
     FlightState.LIVE: Mark("~", "part", Ink.BUSY, "being written now"),
-    FlightState.READY: Mark("~", "part READY", Ink.ACCENT, "complete, only its name is missing; R finishes it"),
-    FlightState.STALE: Mark("~", "part STALE", Ink.WARN, "quiet, and nobody writes it; R clears it"),
+    FlightState.READY: Mark(
+        "~", "part READY", Ink.ACCENT, "complete, only its name is missing; {recovery|recover} finishes it"
+    ),
+    FlightState.STALE: Mark("~", "part STALE", Ink.WARN, "quiet, and nobody writes it; {recovery|recover} clears it"),
     FlightState.UNKNOWN: Mark("~", "part ?", Ink.WARN, "cannot tell whether somebody still writes it"),
 }
 

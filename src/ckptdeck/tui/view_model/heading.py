@@ -7,6 +7,9 @@ from ckptdeck.core.safe_text import visible
 from ckptdeck.core.states import CANDIDATES, Condition, FlightState, Role, State, Verdict
 from ckptdeck.core.survey import ResumePoint, Survey
 from ckptdeck.monitor.snapshot import Job
+from ckptdeck.tui.actions import Place
+from ckptdeck.tui.key_map import KeyMap
+from ckptdeck.tui.key_words import key_word
 from ckptdeck.tui.view_model import measures
 from ckptdeck.tui.view_model.cells import seconds_left
 from ckptdeck.tui.view_model.line import BLANK, Ink, Line, Piece, fit, line, pad, spread, spread_first, width_of, wrap
@@ -38,26 +41,28 @@ def header_line(view: View, width: int, screen: str = "") -> Line:
 
 def resume_line(view: View, width: int) -> Line:
     """The first answer: the step, how sure that is, and when the next save is due."""
-    answer = resume_answer(view)
+    answer = resume_answer(view, Place.OVERVIEW)
     upcoming = _next_save(view)
     return spread(answer, (*upcoming, Piece(" ")) if upcoming else (), width)
 
 
-def resume_answer(view: View) -> Line:
-    """`RESUME 2500  whole on both sides, verified 3m ago`, or why there is no answer yet."""
+def resume_answer(view: View, place: Place) -> Line:
+    """`RESUME 2500  whole on both sides, verified 3m ago`, or why there is no answer yet, read at `place`."""
     survey = view.survey
     if survey is None:
         words = view.snapshot.error or f"scanning {visible(view.snapshot.primary)} …"
         return _resume("?", Ink.BUSY if not view.snapshot.error else Ink.BAD, words)
     if survey.resume is None:
-        return _no_resume(survey)
+        return _no_resume(survey, key_word(view.keys, place, "adopt"))
     point = survey.resume
     label = visible(point.name) if point.step is None else str(point.step)
     job = next((job for (name, _), job in view.busy.items() if name == point.name and not point.certain), None)
     if job is not None:
         return _resume(f"{label}?", Ink.WARN, _checking(job, point.verified_at, view.now))
     if not point.certain:
-        return _resume(f"{label}?", Ink.WARN, _unproven(point, survey, view.now))
+        return _resume(
+            f"{label}?", Ink.WARN, f"{_unproven(point, survey, view.now)}; {_proof(point, survey, view.keys, place)}"
+        )
     step = step_of_resume(survey)
     where = "both sides" if step is not None and step.verdict is Verdict.SAFE else str(point.side)
     words = f"whole on {where}"
@@ -86,11 +91,16 @@ def _unproven(point: ResumePoint, survey: Survey, now: float) -> str:
     }.get(point.state, str(point.state))
     if point.verified_at is not None:
         claim += f" (verified {measures.since(now, point.verified_at)} ago)"
-    way_out = "A records it" if bare(survey) or point.state is State.STRUCTURE_OK else "V proves it"
-    return f"{claim} on {point.side}; {way_out}"
+    return f"{claim} on {point.side}"
 
 
-def _no_resume(survey: Survey) -> Line:
+def _proof(point: ResumePoint, survey: Survey, keys: KeyMap, place: Place) -> str:
+    if bare(survey) or point.state is State.STRUCTURE_OK:
+        return f"{key_word(keys, place, 'adopt')} records it"
+    return f"{key_word(keys, place, 'verify')} proves it"
+
+
+def _no_resume(survey: Survey, adopt: str) -> Line:
     unreadable = [side for side in survey.sides if not side.inventory.condition.readable]
     if unreadable:
         return _resume("?", Ink.BAD, f"{' and '.join(str(side.role) for side in unreadable)} cannot be read")
@@ -100,7 +110,7 @@ def _no_resume(survey: Survey) -> Line:
     for step in survey.steps:
         for checkpoint in (step.primary, step.mirror):
             if step.step is not None and checkpoint is not None and checkpoint.state in CANDIDATES:
-                words = f"{checkpoint.state}, nothing is proven yet; A records it"
+                words = f"{checkpoint.state}, nothing is proven yet; {adopt} records it"
                 return _resume(f"{step.step}?", Ink.WARN, words)
     return _resume("NONE", Ink.BAD, f"{counted(len(there), 'checkpoint')}, none of them whole")
 
@@ -136,7 +146,7 @@ def notice_lines(view: View, width: int, *, all_trouble: bool, limit: int) -> tu
             if side.inventory.why:
                 notices.append(line(Piece(f" {side.role}: ", Ink.BAD), side.inventory.why))
         if bare(survey) and not notices:
-            notices.append(_day_one(survey, view.lock))
+            notices.append(_day_one(survey, view))
     if all_trouble:
         notices += [line(Piece(" ! ", Ink.BAD), sentence) for sentence in view.snapshot.trouble]
         if not view.snapshot.trouble:
@@ -147,11 +157,12 @@ def notice_lines(view: View, width: int, *, all_trouble: bool, limit: int) -> tu
     return tuple(wrapped[:limit])
 
 
-def _day_one(survey: Survey, lock: Lock) -> Line:
+def _day_one(survey: Survey, view: View) -> Line:
     there = [checkpoint for side in survey.sides for checkpoint in side.present]
     primary = survey.primary.present
     held = f"{counted(len(primary), 'checkpoint')}, {measures.size(sum(c.size for c in primary))}"
-    if lock is Lock.READ_ONLY or not there:
+    if view.lock is Lock.READ_ONLY or not there:
         return line(Piece(" Nothing is recorded here yet, and nothing is created by looking.", Ink.ACCENT))
     goal = "record and mirror" if survey.mirror is not None else "record"
-    return line(Piece(" Nothing is recorded yet. ", Ink.ACCENT), Piece("A", Ink.KEY), f" plans to {goal} {held}")
+    adopt = Piece(key_word(view.keys, Place.OVERVIEW, "adopt"), Ink.KEY)
+    return line(Piece(" Nothing is recorded yet. ", Ink.ACCENT), adopt, f" plans to {goal} {held}")

@@ -6,6 +6,8 @@ import os.path
 
 from ckptdeck.core.safe_text import shell_word, visible
 from ckptdeck.core.survey import Survey
+from ckptdeck.tui.actions import Place
+from ckptdeck.tui.key_words import key_word
 from ckptdeck.tui.view_model.line import BLANK, Ink, Line, Piece, line, wrap
 from ckptdeck.tui.view_model.rows import Entry
 from ckptdeck.tui.view_model.view import View
@@ -14,7 +16,8 @@ from ckptdeck.tui.view_model.view import View
 def empty_lines(view: View, width: int, *, filtered: bool) -> tuple[Line, ...]:
     """Why there is no row, and what to do about it."""
     if filtered:
-        return _paragraphs(width, line(Piece("No row matches.", Ink.STRONG), "  esc shows all again."))
+        clear = key_word(view.keys, Place.OVERVIEW, "clear")
+        return _paragraphs(width, line(Piece("No row matches.", Ink.STRONG), f"  {clear} shows all again."))
     survey = view.survey
     if survey is None and view.snapshot.error:
         return _paragraphs(width, line(Piece("Nothing could be looked at.", Ink.BAD)), line(view.snapshot.error))

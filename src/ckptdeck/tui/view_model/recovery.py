@@ -11,6 +11,8 @@ from ckptdeck.core.sighting import InFlight
 from ckptdeck.core.states import FlightState, Role, State
 from ckptdeck.core.survey import Survey
 from ckptdeck.tui.actions import REGISTRY, Action, Place
+from ckptdeck.tui.key_map import KeyMap
+from ckptdeck.tui.key_words import key_word, shown_keys
 from ckptdeck.tui.view_model import measures
 from ckptdeck.tui.view_model.glyphs import CURSOR
 from ckptdeck.tui.view_model.heading import resume_answer
@@ -33,9 +35,9 @@ def recovery_lead(plan: Plan | None, view: View, width: int, limit: int) -> tupl
     """The answer, the line that resumes, what becomes of the rest, and the key that does it; `limit` lines at most."""
     if plan is None:
         return (line(Piece(" planning …" if view.survey is not None else " scanning …", Ink.BUSY)),)
-    way = _way_out(plan, width)
+    way = _way_out(plan, width, view.keys)
     room = limit - len(way)
-    lines = list(wrap(resume_answer(view), width - 1, indent="   ", limit=1 if room < 3 else 2))
+    lines = list(wrap(resume_answer(view, Place.RECOVERY), width - 1, indent="   ", limit=1 if room < 3 else 2))
     lines += _command(view, width, room - len(lines))
     rest = _rest_of_answer(plan, view)
     if rest and room > len(lines):
@@ -44,17 +46,13 @@ def recovery_lead(plan: Plan | None, view: View, width: int, limit: int) -> tupl
 
 
 def _command(view: View, width: int, limit: int) -> tuple[Line, ...]:
-    """What `c` copies."""
+    """What the copy key copies."""
     survey = view.survey
     text = None if survey is None else resume_text(survey)
     if text is None or limit <= 0:
         return ()
-    return wrap(
-        line(" ", Piece("c", Ink.KEY, "screen.copy_resume"), "  ", Piece(text, Ink.STRONG)),
-        width - 1,
-        indent="    ",
-        limit=min(2, limit),
-    )
+    copy = Piece(key_word(view.keys, Place.RECOVERY, "copy_resume"), Ink.KEY, "screen.copy_resume")
+    return wrap(line(" ", copy, "  ", Piece(text, Ink.STRONG)), width - 1, indent="    ", limit=min(2, limit))
 
 
 def _rest_of_answer(plan: Plan, view: View) -> str:
@@ -74,14 +72,14 @@ def _after_first_clause(sentence: str) -> str:
     return ""
 
 
-def _way_out(plan: Plan, width: int) -> tuple[Line, ...]:
+def _way_out(plan: Plan, width: int, keys: KeyMap) -> tuple[Line, ...]:
     if plan.refused is not None:
         return wrap(line(Piece(" REFUSED  ", Ink.BAD), plan.refused.text), width - 1, indent="   ", limit=2)
     if plan.acting:
         words = f" {counted(len(plan.acting), 'step')} to take: "
-        key = Piece("R", Ink.KEY, "screen.recover")
+        key = Piece(key_word(keys, Place.RECOVERY, "recover"), Ink.KEY, "screen.recover")
         short = line(Piece(words, Ink.STRONG), key, " reviews")
-        long = line(*short, " them, ", Piece("y", Ink.KEY), " takes them")
+        long = line(*short, " them, ", Piece(key_word(keys, Place.REVIEW, "confirm"), Ink.KEY), " takes them")
         return (long if width_of(long) < width else short,)
     if plan.items:
         return wrap(line(Piece(" Nothing to finish or to repair; the rest is up to you.", Ink.MUTED)), width - 1)
@@ -124,7 +122,8 @@ def recovery_detail(item: PlanItem | None, view: View, width: int) -> tuple[Line
     lines = [line(Piece(f" {visible(item.name)}", Ink.STRONG), f" on {item.side}{size}"), line(f" {reason}")]
     action = remedy_of(item, view.survey)
     if action is not None:
-        lines.append(line(" ", Piece(action.shown, Ink.KEY), f"  {action.label}: shown for review first"))
+        key = Piece(shown_keys(view.keys, action, Place.RECOVERY), Ink.KEY)
+        lines.append(line(" ", key, f"  {action.label}: shown for review first"))
     return tuple(part for whole in lines for part in wrap(whole, width - 1, indent="   "))
 
 

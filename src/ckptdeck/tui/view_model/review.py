@@ -10,6 +10,9 @@ from ckptdeck.core.safe_text import visible
 from ckptdeck.core.states import Role
 from ckptdeck.core.survey import Survey
 from ckptdeck.monitor.snapshot import Job
+from ckptdeck.tui.actions import Place
+from ckptdeck.tui.key_map import KeyMap
+from ckptdeck.tui.key_words import key_word
 from ckptdeck.tui.view_model import measures
 from ckptdeck.tui.view_model.glyphs import JOBS
 from ckptdeck.tui.view_model.item_lines import ItemLines, Together
@@ -44,15 +47,16 @@ def title_line(plan: Plan, digest: str, width: int) -> Line:
     return spread(line(Piece(title_of(plan), Ink.STRONG)), line(Piece(f"plan {digest}", Ink.MUTED)), width)
 
 
-def choices_line(can_run: bool, below: int, width: int, *, armed: bool = True) -> Line:
+def choices_line(can_run: bool, below: int, width: int, keys: KeyMap, *, armed: bool = True) -> Line:
     """The keys of the dialog, printed in it. `armed`: the one that confirms works now."""
-    keys = [Piece(" ")]
+    pieces = [Piece(" ")]
+    confirm, copy = (f"  {key_word(keys, Place.REVIEW, action)} " for action in ("confirm", "copy"))
     if can_run:
         key, word = (Ink.KEY, Ink.PLAIN) if armed else (Ink.OFF, Ink.OFF)
-        keys += [Piece("  y ", key, "screen.confirm"), Piece("Do it ", word, "screen.confirm")]
-    keys += [Piece("  c ", Ink.KEY, "screen.copy"), Piece("Copy command ", Ink.PLAIN, "screen.copy")]
+        pieces += [Piece(confirm, key, "screen.confirm"), Piece("Do it ", word, "screen.confirm")]
+    pieces += [Piece(copy, Ink.KEY, "screen.copy"), Piece("Copy command ", Ink.PLAIN, "screen.copy")]
     more = line(Piece(f"{below} more below", Ink.WARN)) if below else ()
-    return spread(tuple(keys), more, width)
+    return spread(tuple(pieces), more, width)
 
 
 def summary_line(plan: Plan, survey: Survey | None) -> Line:

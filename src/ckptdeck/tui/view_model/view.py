@@ -11,6 +11,7 @@ from ckptdeck.core.states import Condition, Role
 from ckptdeck.core.survey import Step, Survey
 from ckptdeck.core.values import dataclass, field
 from ckptdeck.monitor.snapshot import Job, JobState, Snapshot
+from ckptdeck.tui.key_map import AS_BUILT, KeyMap
 
 
 class Lock(StrEnum):
@@ -33,6 +34,8 @@ class View:
     """(checkpoint name, side) → the job that works on it at this moment."""
     planning: str = ""
     """The action whose plan is being thought over at this moment."""
+    keys: KeyMap = AS_BUILT
+    """The keys that sentences name."""
 
     @property
     def survey(self) -> Survey | None:
@@ -50,14 +53,16 @@ class View:
         return None if activity is None else activity.silent_since
 
 
-def look(snapshot: Snapshot, now: float, zone: tzinfo | None, lock: Lock, planning: str = "") -> View:
+def look(
+    snapshot: Snapshot, now: float, zone: tzinfo | None, lock: Lock, planning: str = "", keys: KeyMap = AS_BUILT
+) -> View:
     """The view of a snapshot at `now`."""
     busy = {
         (job.progress.name, job.progress.side): job
         for job in snapshot.jobs
         if job.progress is not None and job.state in (JobState.RUNNING, JobState.PAUSED, JobState.CANCELLING)
     }
-    return View(snapshot, now, zone, lock, busy, planning)
+    return View(snapshot, now, zone, lock, busy, planning, keys)
 
 
 def bare(survey: Survey) -> bool:

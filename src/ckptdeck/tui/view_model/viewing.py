@@ -5,6 +5,9 @@ from __future__ import annotations
 from ckptdeck.core.amounts import counted
 from ckptdeck.core.survey import Survey
 from ckptdeck.core.values import dataclass
+from ckptdeck.tui.actions import Place
+from ckptdeck.tui.key_map import AS_BUILT, KeyMap
+from ckptdeck.tui.key_words import key_word
 from ckptdeck.tui.view_model import measures
 from ckptdeck.tui.view_model.choice import Choice, choice_line
 from ckptdeck.tui.view_model.line import Ink, Line, Piece, fit, line
@@ -49,17 +52,24 @@ def _states(survey: Survey | None) -> dict[str, tuple[object, ...]]:
 
 
 def viewing_lines(
-    choice: Choice | None, pause: Pause | None, order: Order, width: int, *, problems_only: bool
+    choice: Choice | None,
+    pause: Pause | None,
+    order: Order,
+    width: int,
+    *,
+    problems_only: bool,
+    keys: KeyMap = AS_BUILT,
 ) -> tuple[Line, ...]:
     """One line for each; none as long as all rows are shown as they come."""
     lines = []
     if pause is not None:
         since = measures.clock(pause.held.now, pause.held.zone)
         changes = f"{counted(pause.changes, 'row')} changed" if pause.changes else "nothing changed"
-        way_out = line(f"  {changes} since {since}  ", Piece("space", Ink.KEY, "screen.pause_view"), " goes on")
+        key = Piece(key_word(keys, Place.OVERVIEW, "pause_view"), Ink.KEY, "screen.pause_view")
+        way_out = line(f"  {changes} since {since}  ", key, " goes on")
         lines.append(line(Piece(" PAUSED", Ink.WARN), *way_out))
     if choice is not None:
-        lines.append(choice_line(choice, width))
+        lines.append(choice_line(choice, width, keys))
     ways = [f"{order} first"] if order is Order.LARGEST else []
     ways += ["problems only"] if problems_only else []
     if ways:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from rich.cells import cell_len
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Horizontal
@@ -49,15 +50,16 @@ class FilterLine(Horizontal):
         yield field
         yield LineView(id="filter-count")
 
-    def on_mount(self) -> None:
-        self.query_one("#filter-mark", LineView).show(lambda _width: (line(Piece(" /", Ink.KEY)),))
-
     @property
     def _field(self) -> Input:
         return self.query_one(Input)
 
-    def open(self) -> None:
+    def open(self, mark: str) -> None:
+        """Takes the keys; `mark`, the key that did it, stands before what is typed."""
         self._recalled = -1
+        shown = self.query_one("#filter-mark", LineView)
+        shown.styles.width = cell_len(mark) + 2
+        shown.show(lambda _width: (line(Piece(f" {mark}", Ink.KEY)),))
         self.add_class("-open")
         self._field.focus()
 

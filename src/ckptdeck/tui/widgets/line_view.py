@@ -63,12 +63,6 @@ class LineScroll(Painted):
             self._top = max(0, min(self._top + lines, len(self._lines) - self.size.height))
             self.put([Row(line) for line in self._lines[self._top : self._top + self.size.height]])
 
-    def scroll_to_start(self) -> None:
-        self.scroll_by(-len(self._lines))
-
-    def scroll_to_end(self) -> None:
-        self.scroll_by(len(self._lines))
-
     @property
     def hidden_above(self) -> int:
         """How many lines wait over the first one shown."""
