@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import os
 import stat
+import sys
 from collections.abc import Mapping, Sequence
 from typing import NoReturn
 
@@ -21,6 +22,14 @@ from ckptdeck.core.states import Condition, Role
 from ckptdeck.core.values import dataclass
 from ckptdeck.monitor.command_line import directory_word
 from ckptdeck.monitor.user_config import read_user_config
+
+
+class Help(argparse.RawDescriptionHelpFormatter):
+    """As wide as the terminal. Left alone it loads `shutil` and its compressors to find that out, whenever a command
+    has an option."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, width=_columns() - 2)
 
 
 class Parser(argparse.ArgumentParser):
@@ -40,6 +49,17 @@ class Selection:
     primary: str
     mirror: str | None
     names: tuple[str, ...]
+
+
+def _columns() -> int:
+    """Of the terminal that help is read on, or of COLUMNS; 80 where neither says."""
+    told = os.environ.get("COLUMNS", "")
+    if told.isdecimal() and int(told) > 0:
+        return int(told)
+    try:
+        return os.get_terminal_size(sys.stdout.fileno()).columns or 80
+    except (OSError, ValueError):  # no terminal, or nothing at all
+        return 80
 
 
 # --- options several commands share

@@ -16,6 +16,7 @@ from types import ModuleType
 from typing import NamedTuple
 
 from ckptdeck import __version__
+from ckptdeck.cli.leaving import leave
 from ckptdeck.cli.terminal import Terminal
 from ckptdeck.core.errors import CkptdeckError, UsageError, from_os_error
 from ckptdeck.core.safe_text import visible
@@ -71,7 +72,10 @@ OWN_SIGNALS = frozenset({"console", "demo"})
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs one command line and returns its exit code (3-cli.md); never raises."""
+    """Runs one command line and returns its exit code (3-cli.md); never raises.
+
+    That of this process, when no `argv` is given; then the process ends with it as soon as nobody has to be waited for.
+    """
     if argv is None:
         _open_closed_streams()
     words = [_as_file_system_text(word) for word in (sys.argv[1:] if argv is None else argv)]
@@ -94,6 +98,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             raise
         code = _report_bug(terminal, error)
     terminal.flush()
+    if argv is None:
+        leave(code)
     return code
 
 
@@ -166,13 +172,13 @@ def _command_of(words: list[str]) -> tuple[str, list[str]]:
 
 
 def _parser(name: str, command: Command, module: ModuleType) -> argparse.ArgumentParser:
-    from ckptdeck.cli.arguments import Parser, add_output_options
+    from ckptdeck.cli.arguments import Help, Parser, add_output_options
 
     parser = Parser(
         prog=f"ckptdeck {name}",
         usage=f"ckptdeck {name} {command.usage} [options]".replace("  ", " "),
         description=(module.__doc__ or command.summary).strip(),
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=Help,
         allow_abbrev=False,
     )
     module.add_arguments(parser)

@@ -8,17 +8,20 @@ checkpoints and none is whole; 9: nothing was ever saved; 7: a side that may hol
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
+from collections.abc import Iterator
 
 from ckptdeck.cli.arguments import add_selection
 from ckptdeck.cli.interruption import Interruption
 from ckptdeck.cli.session import Session, open_session
 from ckptdeck.cli.terminal import Terminal
 from ckptdeck.core.errors import UsageError
+from ckptdeck.core.progress import UNHURRIED, Effort
 from ckptdeck.core.resume import answer_resume
 from ckptdeck.core.safe_text import visible
-from ckptdeck.core.states import Role
-from ckptdeck.core.survey import ResumePoint
+from ckptdeck.core.states import Role, State
+from ckptdeck.core.survey import ResumePoint, Survey
 from ckptdeck.core.values import replace
 
 
@@ -40,7 +43,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal, interruption: Interru
     survey = session.look()
     told: list[str] = []
     try:
-        with session.working() as (effort, _bar):
+        with _effort(session, survey) as effort:
             point = answer_resume(
                 session.host,
                 session.pair,
@@ -65,6 +68,16 @@ def run(arguments: argparse.Namespace, terminal: Terminal, interruption: Interru
         terminal.say_exactly(os.fsencode(point.path) + b"\n")
     session.spare_the_next(survey)
     return 0
+
+
+@contextlib.contextmanager
+def _effort(session: Session, survey: Survey) -> Iterator[Effort]:
+    """Of long work where something may have to be hashed. A receipt is read in less time than preparing for that."""
+    if any(copy.state is State.SIZE_ONLY for side in survey.sides for copy in side.checkpoints):
+        with session.working() as (effort, _bar):
+            yield effort
+    else:
+        yield UNHURRIED
 
 
 def _bring_back(session: Session, point: ResumePoint) -> ResumePoint:

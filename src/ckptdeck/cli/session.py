@@ -24,7 +24,6 @@ from ckptdeck.core.values import dataclass
 from ckptdeck.monitor.command_line import directory_word
 from ckptdeck.monitor.host import this_host
 from ckptdeck.monitor.policy_file import PolicyInForce, read_policy
-from ckptdeck.monitor.priority import lowered_priority
 
 if TYPE_CHECKING:
     from ckptdeck.core.survey import Survey
@@ -80,6 +79,7 @@ class Session:
         import logging
 
         from ckptdeck.cli.warnings_above import WarningsAbove
+        from ckptdeck.monitor.priority import lowered_priority
 
         bar = ProgressBar(self.terminal, self.host.clock)
         rate = bytes_per_second if bytes_per_second is not None else self.policy.rate

@@ -2,16 +2,15 @@
 
 Tests wrap `FileSystem` to kill, fail, shorten or lie at any call, and to play file systems this machine does not
 have (T7). Every method is one kernel operation and raises plain OSError; policy about errors lives above.
+What needs `libc` loads it when it is called: a look at a set at rest calls none of it.
 Paths are `str` from `os.fsdecode`.
 """
 
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import errno
 import fcntl
-import mmap
 import os
 import signal
 from collections.abc import Callable, Iterator
@@ -21,24 +20,6 @@ from ckptdeck.core.values import dataclass
 
 _T = TypeVar("_T")
 
-_libc = ctypes.CDLL(None, use_errno=True)
-_libc.mmap.restype = ctypes.c_void_p
-_libc.mmap.argtypes = [
-    ctypes.c_void_p,
-    ctypes.c_size_t,
-    ctypes.c_int,
-    ctypes.c_int,
-    ctypes.c_int,
-    ctypes.c_int64,
-]
-_libc.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
-_libc.sync_file_range.argtypes = [ctypes.c_int, ctypes.c_int64, ctypes.c_int64, ctypes.c_uint]
-_libc.mincore.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p]
-
-_AT_FDCWD = -100
-_RENAME_NOREPLACE, _RENAME_EXCHANGE = 1, 2
-_SYNC_FILE_RANGE_WRITE = 2
-_LOWEST_BIT = bytes(value & 1 for value in range(256))
 _RESIDENCY_WINDOW = 1 << 30  # mapped at once while counting resident pages; nothing in it is ever touched
 
 
@@ -88,9 +69,9 @@ class FileSystem:
 
         An error is about bytes written before, and as final as one of fsync (R5); it takes none away from fsync.
         """
-        if _libc.sync_file_range(fd, offset, length, _SYNC_FILE_RANGE_WRITE) != 0:
-            code = ctypes.get_errno()
-            raise OSError(code, os.strerror(code))
+        from ckptdeck.core.libc import start_sending
+
+        start_sending(fd, offset, length)
 
     def fstat(self, fd: int) -> os.stat_result:
         return os.fstat(fd)
@@ -147,9 +128,11 @@ class FileSystem:
 
         Raises OSError when it cannot be told.
         """
+        from ckptdeck.core.libc import resident_pages
+
         resident = 0
         for start in range(offset, offset + size, _RESIDENCY_WINDOW):
-            resident += _resident_in(fd, start, min(_RESIDENCY_WINDOW, offset + size - start))
+            resident += resident_pages(fd, start, min(_RESIDENCY_WINDOW, offset + size - start))
         return resident
 
     def lock_table(self) -> str:
@@ -165,17 +148,15 @@ class FileSystem:
 
     def rename_no_replace(self, source: str, target: str) -> None:
         """Raises FileExistsError when `target` is there; EINVAL, ENOSYS or ENOTSUP where the kernel cannot."""
-        result = _libc.renameat2(_AT_FDCWD, os.fsencode(source), _AT_FDCWD, os.fsencode(target), _RENAME_NOREPLACE)
-        if result != 0:
-            code = ctypes.get_errno()
-            raise OSError(code, os.strerror(code), source, None, target)
+        from ckptdeck.core.libc import RENAME_NOREPLACE, rename
+
+        rename(source, target, RENAME_NOREPLACE)
 
     def exchange(self, one: str, other: str) -> None:
         """Both names change places in one step; EINVAL, ENOSYS or ENOTSUP where the kernel cannot."""
-        result = _libc.renameat2(_AT_FDCWD, os.fsencode(one), _AT_FDCWD, os.fsencode(other), _RENAME_EXCHANGE)
-        if result != 0:
-            code = ctypes.get_errno()
-            raise OSError(code, os.strerror(code), one, None, other)
+        from ckptdeck.core.libc import RENAME_EXCHANGE, rename
+
+        rename(one, other, RENAME_EXCHANGE)
 
     def symlink(self, target: str, path: str) -> None:
         os.symlink(target, path)
@@ -297,19 +278,3 @@ def write_all(fs: FileSystem, fd: int, data: memoryview, offset: int) -> None:
         if count <= 0:
             raise OSError(errno.EIO, "write took no bytes")
         done += count
-
-
-def _resident_in(fd: int, offset: int, length: int) -> int:
-    address = _libc.mmap(None, length, mmap.PROT_READ, mmap.MAP_SHARED, fd, offset)
-    if address == ctypes.c_void_p(-1).value:
-        code = ctypes.get_errno()
-        raise OSError(code, os.strerror(code))
-    try:
-        pages = (length + mmap.PAGESIZE - 1) // mmap.PAGESIZE
-        vector = (ctypes.c_ubyte * pages)()
-        if _libc.mincore(address, length, vector) != 0:
-            code = ctypes.get_errno()
-            raise OSError(code, os.strerror(code))
-        return bytes(vector).translate(_LOWEST_BIT).count(1)
-    finally:
-        _libc.munmap(address, length)

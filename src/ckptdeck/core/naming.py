@@ -17,6 +17,7 @@ from functools import lru_cache
 
 import xxhash
 
+from ckptdeck.core.name_pattern import FLAGS, NamePattern
 from ckptdeck.core.policy import Policy
 from ckptdeck.core.values import dataclass
 
@@ -136,7 +137,7 @@ _LAYOUTS = (
 """Layout, and names inside that only it has."""
 _ORBAX_ITEMS = ("default", "params", "state", "metadata", "metrics", "checkpoint", "commit_success.txt", ".zarray")
 """What the steps of older Orbax and Flax versions hold."""
-_DEEPSPEED_FILE = re.compile(r"mp_rank_[0-9]+(?:_[0-9]+)?_model_states\.pt", re.ASCII | re.DOTALL)
+_DEEPSPEED_FILE = NamePattern(r"mp_rank_[0-9]+(?:_[0-9]+)?_model_states\.pt", needs="_model_states.pt")
 
 
 def part_name(final: str) -> str:
@@ -165,30 +166,29 @@ def order_key(step: int | None, name: str) -> tuple[bool, int, str]:
 
 # --- names still being written
 
-_FLAGS = re.ASCII | re.DOTALL
-_OURS = re.compile(r"\.ckptdeck|\..+\.ckptdeck|lost\+found", _FLAGS)
-_HASHED_PART = re.compile(r"\.[0-9a-f]{16}\.part", _FLAGS)
-_PART = re.compile(r"(.+)\.part", _FLAGS)
+_OURS = NamePattern(r"\.ckptdeck|\..+\.ckptdeck|lost\+found")
+_HASHED_PART = NamePattern(r"\.[0-9a-f]{16}\.part", needs=".part")
+_PART = NamePattern(r"(.+)\.part", needs=".part")
 
 _UNFINISHED_SELF = {
-    "orbax": re.compile(r"(.+)\.orbax-checkpoint-tmp(?:-[0-9]+)?", _FLAGS),
-    "hf-trainer": re.compile(r"tmp-(checkpoint-.+)", _FLAGS),
-    "nemo-rl": re.compile(r"tmp_(step_[0-9]+)", _FLAGS),
-    "dlrover": re.compile(r"()\._dlrover_ckpt_stage", _FLAGS),
-    "lightning": re.compile(r"()tmp[a-z0-9_]{8}", _FLAGS),
-    "safetensors": re.compile(r"()\.tmp[A-Za-z0-9]{6}", _FLAGS),
+    "orbax": NamePattern(r"(.+)\.orbax-checkpoint-tmp(?:-[0-9]+)?", needs=".orbax-checkpoint-tmp"),
+    "hf-trainer": NamePattern(r"tmp-(checkpoint-.+)", needs="tmp-checkpoint-"),
+    "nemo-rl": NamePattern(r"tmp_(step_[0-9]+)", needs="tmp_step_"),
+    "dlrover": NamePattern(r"()\._dlrover_ckpt_stage", needs="._dlrover_ckpt_stage"),
+    "lightning": NamePattern(r"()tmp[a-z0-9_]{8}", needs="tmp"),
+    "safetensors": NamePattern(r"()\.tmp[A-Za-z0-9]{6}", needs=".tmp"),
 }
 """Temporary names that only the named system uses, whatever they are for. The group is the final name, if known."""
 
-_NVRX_DIRTY = re.compile(r"(iter_[0-9]{7}_[0-9]+_local)\.dirty\.pt", _FLAGS)
+_NVRX_DIRTY = NamePattern(r"(iter_[0-9]{7}_[0-9]+_local)\.dirty\.pt", needs=".dirty.pt")
 
 _UNFINISHED_OF = (
-    re.compile(r"(.+)\.[0-9a-f]{8}\.partial", _FLAGS),
-    re.compile(r"(.+)\.(?:partial|tmp|temp|incomplete|crdownload)", _FLAGS),
-    re.compile(r"(.+)-tmp", _FLAGS),
-    re.compile(r"(.+)_temp(?:_[0-9a-f]+)?", _FLAGS),
-    re.compile(r"\.syncthing\.(.+)\.tmp", _FLAGS),
-    re.compile(r"\.(.+)\.[A-Za-z0-9]{6}", _FLAGS),
+    NamePattern(r"(.+)\.[0-9a-f]{8}\.partial", needs=".partial"),
+    NamePattern(r"(.+)\.(?:partial|tmp|temp|incomplete|crdownload)", needs="."),
+    NamePattern(r"(.+)-tmp", needs="-tmp"),
+    NamePattern(r"(.+)_temp(?:_[0-9a-f]+)?", needs="_temp"),
+    NamePattern(r"\.syncthing\.(.+)\.tmp", needs=".syncthing."),
+    NamePattern(r"\.(.+)\.[A-Za-z0-9]{6}", needs="."),
 )
 """Shapes that many programs use: in flight only when what is left is a name of ours to look after."""
 
@@ -244,37 +244,37 @@ _CLOSING = frozenset(
     }
 )
 """Files that their trainers write last, without calling them markers (formats.md section 3)."""
-_MARKER_OF = re.compile(r"(.+)[-_]unfinished", _FLAGS)
+_MARKER_OF = NamePattern(r"(.+)[-_]unfinished", needs="unfinished")
 
 _FILE_FAMILIES = {
-    "lightning": re.compile(r"(?:.*-)?epoch=[0-9]+-step=(?P<step>[0-9]+)(?:-.*)?\.ckpt", _FLAGS),
-    "lightning-last": re.compile(r"(?:.*-)?last(?:-v?[0-9]+)?\.ckpt", _FLAGS),
-    "composer": re.compile(
-        r"ep[0-9]+-ba(?P<step>[0-9]+)-rank[0-9]+(?:\.pt)?(?:\.tar(?:\.gz|\.bzip|\.lzma)?|\.tgz)?", _FLAGS
+    "lightning": NamePattern(r"(?:.*-)?epoch=[0-9]+-step=(?P<step>[0-9]+)(?:-.*)?\.ckpt", needs="epoch="),
+    "lightning-last": NamePattern(r"(?:.*-)?last(?:-v?[0-9]+)?\.ckpt", needs="last"),
+    "composer": NamePattern(
+        r"ep[0-9]+-ba(?P<step>[0-9]+)-rank[0-9]+(?:\.pt)?(?:\.tar(?:\.gz|\.bzip|\.lzma)?|\.tgz)?", needs="-rank"
     ),
-    "composer-latest": re.compile(r"latest-rank[0-9]+(?:\.pt)?(?:\.tar(?:\.gz)?)?", _FLAGS),
-    "nvrx": re.compile(r"iter_(?P<step>[0-9]{7})_[0-9]+_local\.pt", _FLAGS),
-    "fairseq": re.compile(
-        r"checkpoint(?:_last|_best|_?[0-9]+_(?P<step>[0-9]+)|_?(?P<epoch>[0-9]+)(?=-))(?:-.+)?\.pt", _FLAGS
+    "composer-latest": NamePattern(r"latest-rank[0-9]+(?:\.pt)?(?:\.tar(?:\.gz)?)?", needs="latest-rank"),
+    "nvrx": NamePattern(r"iter_(?P<step>[0-9]{7})_[0-9]+_local\.pt", needs="_local.pt"),
+    "fairseq": NamePattern(
+        r"checkpoint(?:_last|_best|_?[0-9]+_(?P<step>[0-9]+)|_?(?P<epoch>[0-9]+)(?=-))(?:-.+)?\.pt", needs="checkpoint"
     ),
-    "flax": re.compile(r"checkpoint_(?P<step>[0-9]+)", _FLAGS),
-    "tensorflow": re.compile(r".+-(?P<step>[0-9]+)\.(?:index|meta|data-[0-9]{5}-of-[0-9]{5})", _FLAGS),
+    "flax": NamePattern(r"checkpoint_(?P<step>[0-9]+)", needs="checkpoint_"),
+    "tensorflow": NamePattern(r".+-(?P<step>[0-9]+)\.(?:index|meta|data-[0-9]{5}-of-[0-9]{5})", needs="-"),
 }
 _DIRECTORY_FAMILIES = {
     "lightning": _FILE_FAMILIES["lightning"],
     "lightning-last": _FILE_FAMILIES["lightning-last"],
-    "hf-trainer": re.compile(r"checkpoint-(?P<step>[0-9]+)", _FLAGS),
-    "ray": re.compile(r"checkpoint_(?P<step>[0-9]{6})", _FLAGS),
-    "accelerate": re.compile(r"checkpoint_(?P<step>[0-9]+)", _FLAGS),
-    "torchtitan": re.compile(r"step-(?P<step>[0-9]+)", _FLAGS),
-    "axlearn": re.compile(r"step_(?P<step>[0-9]{8})", _FLAGS),
-    "nemo-rl": re.compile(r"step_(?P<step>[0-9]+)", _FLAGS),
-    "automodel": re.compile(r"epoch_[0-9]+_step_(?P<step>[0-9]+)", _FLAGS),
-    "verl": re.compile(r"global_step_(?P<step>[0-9]+)", _FLAGS),
-    "deepspeed": re.compile(r"global_step(?P<step>[0-9]+)", _FLAGS),
-    "megatron": re.compile(r"iter_(?P<step>[0-9]{7,})|release", _FLAGS),
-    "nemo": re.compile(r"[^.].*\.ckpt", _FLAGS),
-    "orbax": re.compile(r"(?:[^.].*_)?(?P<step>[0-9]+)", _FLAGS),
+    "hf-trainer": NamePattern(r"checkpoint-(?P<step>[0-9]+)", needs="checkpoint-"),
+    "ray": NamePattern(r"checkpoint_(?P<step>[0-9]{6})", needs="checkpoint_"),
+    "accelerate": NamePattern(r"checkpoint_(?P<step>[0-9]+)", needs="checkpoint_"),
+    "torchtitan": NamePattern(r"step-(?P<step>[0-9]+)", needs="step-"),
+    "axlearn": NamePattern(r"step_(?P<step>[0-9]{8})", needs="step_"),
+    "nemo-rl": NamePattern(r"step_(?P<step>[0-9]+)", needs="step_"),
+    "automodel": NamePattern(r"epoch_[0-9]+_step_(?P<step>[0-9]+)", needs="epoch_"),
+    "verl": NamePattern(r"global_step_(?P<step>[0-9]+)", needs="global_step_"),
+    "deepspeed": NamePattern(r"global_step(?P<step>[0-9]+)", needs="global_step"),
+    "megatron": NamePattern(r"iter_(?P<step>[0-9]{7,})|release"),
+    "nemo": NamePattern(r"[^.].*\.ckpt", needs=".ckpt"),
+    "orbax": NamePattern(r"(?:[^.].*_)?(?P<step>[0-9]+)"),
 }
 
 
@@ -285,8 +285,8 @@ def _read_final(name: str, is_directory: bool, own: _Patterns) -> NameReading:
         return NameReading(NameRole.MARKER, "marker")
     if not is_directory and (marker := _MARKER_OF.fullmatch(name)):
         return NameReading(NameRole.MARKER, "marker", None, marker[1])
-    for pattern in own:
-        if match := pattern.fullmatch(name):
+    for its_own in own:
+        if match := its_own.fullmatch(name):
             return _named("own", _integer(match["step"]))
     families = _DIRECTORY_FAMILIES if is_directory else _FILE_FAMILIES
     for family, pattern in families.items():
@@ -312,20 +312,20 @@ def _integer(text: str | None) -> int | None:
 
 _EXTENSION = re.compile(
     r"([^.].*?)((?:\.(?:pt|pt2|pth|ckpt|bin|safetensors|tar|th|npz|npy|h5|hdf5|keras|gguf|msgpack|pkl|joblib))+)",
-    _FLAGS,
+    FLAGS,
 )
 _WEIGHTS = re.compile(r"[._-]weights\Z")
 _NO_STEP = (
-    re.compile(r"[-_.]?[0-9]+-of-[0-9]+", _FLAGS),
-    re.compile(r"[-_.]?(?:(?:mp|tp|pp|dp|ep|cp|zero_pp)_)?rank[-_=]?[0-9]+", _FLAGS),
-    re.compile(r"\A(?:rng_state|random_states)_[0-9]+\Z", _FLAGS),
+    re.compile(r"[-_.]?[0-9]+-of-[0-9]+", FLAGS),
+    re.compile(r"[-_.]?(?:(?:mp|tp|pp|dp|ep|cp|zero_pp)_)?rank[-_=]?[0-9]+", FLAGS),
+    re.compile(r"\A(?:rng_state|random_states)_[0-9]+\Z", FLAGS),
 )
 """Numbers of shards and ranks: cut out before a step is looked for."""
 
 _STEP_WORDS = (
-    re.compile(r"(?:.*[^A-Za-z])?(?:global[-_]?)?(?:step|iter|iteration)s?[-_=]?([0-9]+)(?:[^0-9].*)?", _FLAGS),
-    re.compile(r"(?:.*[-_=])?([0-9]+)", _FLAGS),
-    re.compile(r"(?:.*[^A-Za-z])?(?:epoch|ep|ckpt|checkpoint)[-_=]?([0-9]+)(?:[^0-9].*)?", _FLAGS),
+    NamePattern(r"(?:.*[^A-Za-z])?(?:global[-_]?)?(?:step|iter|iteration)s?[-_=]?([0-9]+)(?:[^0-9].*)?"),
+    NamePattern(r"(?:.*[-_=])?([0-9]+)"),
+    NamePattern(r"(?:.*[^A-Za-z])?(?:epoch|ep|ckpt|checkpoint)[-_=]?([0-9]+)(?:[^0-9].*)?"),
 )
 """A word that says step, then a number of its own at the end, then a word that says epoch."""
 
@@ -338,8 +338,8 @@ def _read_single_file(name: str) -> NameReading:
 
 
 def _step_in(stem: str) -> int | None:
-    for pattern in _NO_STEP:
-        stem = pattern.sub("", stem)
+    for numbered in _NO_STEP:
+        stem = numbered.sub("", stem)
     for pattern in _STEP_WORDS:
         if match := pattern.fullmatch(stem):
             return int(match[1])
