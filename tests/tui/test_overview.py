@@ -244,6 +244,19 @@ async def test_new_trouble_rings_once(monkeypatch: pytest.MonkeyPatch) -> None:
         assert "full in 12m" in console.said
 
 
+async def test_trouble_rings_once_for_each_copy_whatever_its_reason() -> None:
+    def writes(step: int, how: str) -> str:
+        return f"step_{step}.pt on primary is being written under its final name: {how}"
+
+    async with open_console() as console:
+        await console.update()
+        await console.update(trouble=(writes(2550, "pid 5 writes directly"),))
+        await console.update(trouble=(writes(2550, "its size changed between two looks"),))
+        assert console.said == writes(2550, "pid 5 writes directly")
+        await console.update(trouble=(writes(2550, "pid 6 writes directly"), writes(2600, "pid 5 writes directly")))
+        assert console.said.endswith(writes(2600, "pid 5 writes directly"))
+
+
 def test_no_name_ends_a_notification_or_acts_on_the_terminal() -> None:
     for name in scenes.HOSTILE:
         told = notification(f"{name} is cut")

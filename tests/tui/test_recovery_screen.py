@@ -7,12 +7,14 @@ from dataclasses import replace
 import pytest
 
 from ckptdeck.core.plans.mend import plan_mend
+from ckptdeck.core.plans.plan import ItemResult, Outcome
 from ckptdeck.core.plans.recover import plan_recover
 from ckptdeck.core.progress import Progress
 from ckptdeck.core.sighting import Removing
 from ckptdeck.core.states import FlightState, Role, State
 from ckptdeck.core.survey import Survey
 from ckptdeck.monitor.snapshot import JobState, Snapshot
+from ckptdeck.tui.view_model.glyphs import CURSOR
 from ckptdeck.tui.view_model.interruption import SURE_AFTER, InterruptionWatch
 from ckptdeck.tui.view_model.recovery import recovery_lead, remedy_of
 from ckptdeck.tui.view_model.view import Lock, View, look
@@ -26,6 +28,42 @@ STEP = scenes.name_of
 def survey_of(snapshot: Snapshot) -> Survey:
     assert snapshot.survey is not None
     return snapshot.survey
+
+
+async def test_what_stays_undone_is_said_where_it_was_asked_for() -> None:
+    snapshot = aftermath.after_reboot()
+    locked = "/data/ckpt is locked by process 4711 on node07. Try again in a moment; the lock goes with its process"
+    async with open_console(snapshot, start_locked=False) as console:
+        plan = console.engine.plans["mend"] = plan_mend(survey_of(snapshot))
+        await console.press("R", "R", "y")
+        assert console.engine.submitted == [plan]
+        results = tuple(ItemResult(item, Outcome.SKIPPED, locked, 5, "lock-held") for item in plan.acting)
+        job = scenes.mirror_job(id=1, title="mend 5 items", state=JobState.DONE, results=results)
+        await console.update(jobs=(job, scenes.mirror_job(id=7, state=JobState.FAILED, error="not ours")))
+        assert console.said == f"mend 5 items: not done. {locked}"
+        assert console.at == "RecoveryScreen"
+        await console.update(jobs=(job,))
+        assert console.said.count("locked") == 1
+
+
+@pytest.mark.parametrize("row", ["home", "end"])
+async def test_what_is_said_covers_neither_the_resume_point_nor_the_row_under_the_cursor(row: str) -> None:
+    async with open_console() as console:
+        await console.press(row)
+        console.app.say("A word about something that takes some time to read. " * 6)
+        await console.settle()
+        lines = console.text.splitlines()
+        assert lines[1].startswith(" RESUME 2500")
+        assert sum(" word" in line or "time to" in line for line in lines) >= 3
+        assert any(line.startswith(CURSOR) for line in lines)
+
+
+async def test_what_was_said_about_the_lock_goes_with_it() -> None:
+    async with open_console() as console:
+        await console.press("m")
+        assert "LOCKED" in console.said
+        await console.press("U")
+        assert console.said == ""
 
 
 async def test_the_answer_comes_first_then_the_steps_then_what_stays() -> None:
@@ -52,9 +90,10 @@ async def test_the_answer_comes_first_then_the_steps_then_what_stays() -> None:
         assert "no step is" in text
 
 
-def test_the_rest_of_the_answer_begins_after_what_stands_in_brackets() -> None:
-    answer = "resume from step 2500 (step_2500.pt, size-only; `ckptdeck resume` proves it first); no step is lost"
-    plan = replace(plan_recover(survey_of(aftermath.after_reboot())), answer=answer)
+def test_where_to_resume_is_said_once() -> None:
+    plan = plan_recover(survey_of(aftermath.after_reboot()))
+    assert plan.answer.endswith(f"; {plan.consequence}")
+    plan = replace(plan, consequence="no step is lost")
     lines = recovery_lead(plan, look(aftermath.after_reboot(), scenes.NOW, None, Lock.LOCKED), 80, 8)
     words = ["".join(piece.text for piece in one).strip() for one in lines]
     assert "No step is lost" in words

@@ -33,7 +33,7 @@ from ckptdeck.tui.screens.overview import Overview
 from ckptdeck.tui.screens.plan_review import Decision, PlanReview
 from ckptdeck.tui.screens.quit_guard import QuitGuard
 from ckptdeck.tui.settings import ConsoleSettings
-from ckptdeck.tui.view_model.alarm import TroubleWatch, notification
+from ckptdeck.tui.view_model.alarm import JobWatch, TroubleWatch, notification
 from ckptdeck.tui.view_model.interruption import InterruptionWatch
 from ckptdeck.tui.view_model.line import harmless
 from ckptdeck.tui.view_model.rows import Order
@@ -66,6 +66,7 @@ class ConsoleApp(App[None]):
         self._snapshot = engine.snapshot()
         self._second = 0
         self._trouble = TroubleWatch()
+        self._jobs = JobWatch()
         self._interruption = InterruptionWatch()
         self._drafting = Drafting(engine)
         self._collecting = Collecting(settings.monotonic)
@@ -119,6 +120,8 @@ class ConsoleApp(App[None]):
                 self.bell()
                 self.write_to_terminal(notification(sentence))
             self.say(sentence, warning=True)
+        for sentence in self._jobs.undone(snapshot):
+            self.say(sentence, warning=True)
         self._offer_recovery()
 
     def _offer_recovery(self) -> None:
@@ -171,7 +174,7 @@ class ConsoleApp(App[None]):
         try:
             draft = await self._drafting.draft(wish)
             if draft is not None and self._reviewable and await self._confirmed(draft):
-                self._engine.submit(draft.plan, draft.plan.count)  # nobody confirms who has not typed it
+                self._jobs.begun(self._engine.submit(draft.plan, draft.plan.count))  # the count was typed
                 if action.opens_lock:
                     self.lock = Lock.UNLOCKED
                 self._overview.let_go()
@@ -246,6 +249,7 @@ class ConsoleApp(App[None]):
 
     def action_unlock(self) -> None:
         self.lock = Lock.LOCKED if self.lock is Lock.UNLOCKED else Lock.UNLOCKED
+        self.clear_notifications()  # they spoke of the other state
         self._paint()
 
     def action_help(self) -> None:

@@ -14,6 +14,7 @@ from ckptdeck.core.plans.restore import plan_restore
 from ckptdeck.core.plans.room import fit, total_need
 from ckptdeck.core.sides import Survey
 from ckptdeck.core.states import Condition, Role
+from ckptdeck.core.values import replace
 
 _COPYING = frozenset({Act.COPY, Act.REPAIR})
 
@@ -26,7 +27,7 @@ def plan_mend(survey: Survey) -> Plan:
     """
     recover = plan_recover(survey)
     if recover.refused is not None or not _both_ready(survey):
-        return Plan("mend", recover.items, recover.refused, at_most=recover.at_most, answer=recover.answer)
+        return replace(recover, action="mend")
     told = {(item.side, item.name): item for item in recover.items}
     for item in fit(tuple(_remedies(survey)), survey):
         known = told.get((item.side, item.name))
@@ -36,7 +37,9 @@ def plan_mend(survey: Survey) -> Plan:
             told.pop((item.side.other, item.name), None)
     pointers = [item for role in Role for item in pointer_items(survey, role, _arriving(told.values(), role))]
     items = tuple(sorted((*told.values(), *pointers), key=_rank))
-    return Plan("mend", items, needs=total_need(items), at_most=recover.at_most, answer=_answer(recover, items))
+    also = _beyond(items)
+    answer, consequence = recover.answer + also, recover.consequence + also
+    return replace(recover, action="mend", items=items, needs=total_need(items), answer=answer, consequence=consequence)
 
 
 def _both_ready(survey: Survey) -> bool:
@@ -68,13 +71,13 @@ def _rank(item: PlanItem) -> tuple[bool, int, bool, int]:
     return (not item.acts, turn, item.step is None, -(item.step or 0))
 
 
-def _answer(recover: Plan, items: tuple[PlanItem, ...]) -> str:
-    """Recover's answer, and how much is put right after it."""
+def _beyond(items: tuple[PlanItem, ...]) -> str:
+    """How much is put right after what recover does, as one more clause; "" for nothing."""
     repairs = sum(item.act is Act.REPAIR for item in items)
     copies = {role: sum(item.act is Act.COPY and item.side is role for item in items) for role in Role}
     parts = [f"repairs {repairs}"] if repairs else []
     parts += [f"brings {counted(copies[Role.PRIMARY], 'checkpoint')} back"] if copies[Role.PRIMARY] else []
     parts += [f"copies {counted(copies[Role.MIRROR], 'checkpoint')} to the mirror"] if copies[Role.MIRROR] else []
     if not parts:
-        return recover.answer
-    return f"{recover.answer}; then {', '.join(parts)} ({size_text(total_need(items))} to write)"
+        return ""
+    return f"; then {', '.join(parts)} ({size_text(total_need(items))} to write)"

@@ -104,7 +104,9 @@ class Plan:
     at_most: bool = False
     """`frees` is an upper limit: what goes may share blocks with what stays."""
     answer: str = ""
-    """One sentence that comes before the items (recover: where to resume)."""
+    """One sentence that comes before the items (recover: where to resume, what was lost)."""
+    consequence: str = ""
+    """The part of `answer` that does not say where to resume (recover)."""
     options: Mapping[str, str] = field(default_factory=dict)
     """What the caller asked for beyond names, e.g. {"all": "true"}; shown in the command line of the plan."""
     names: tuple[str, ...] = ()

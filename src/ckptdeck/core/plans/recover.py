@@ -30,12 +30,15 @@ def plan_recover(survey: Survey) -> Plan:
     """
     ready = [side for side in survey.sides if side.inventory.condition is Condition.OK]
     if not ready:
-        return Plan("recover", (), side_not_usable(survey, Role.PRIMARY), answer=_answer(survey, ()))
+        where, rest = _resume(survey), _consequence(survey, ())
+        return Plan("recover", (), side_not_usable(survey, Role.PRIMARY), answer=f"{where}; {rest}", consequence=rest)
     items = [item for side in ready for item in interrupted_items(side, survey)]
     taken = {(item.side, item.name) for item in items}
     items += [item for item in _findings(survey) if (item.side, item.name) not in taken]
     ordered = tuple(sorted(items, key=lambda item: (not item.acts, item.step is None, -(item.step or 0))))
-    return Plan("recover", ordered, at_most=may_share_blocks(survey, ordered), answer=_answer(survey, ordered))
+    rest = _consequence(survey, ordered)
+    at_most = may_share_blocks(survey, ordered)
+    return Plan("recover", ordered, at_most=at_most, answer=f"{_resume(survey)}; {rest}", consequence=rest)
 
 
 # --- what is not as it should be, and which command sees to it
@@ -83,8 +86,8 @@ def _advice(row: Step, role: Role, copy: Checkpoint) -> str | None:
 # --- the answer
 
 
-def _answer(survey: Survey, items: Sequence[PlanItem]) -> str:
-    parts = [_resume(survey), *_finishing(survey, items), *_losses(survey, items)]
+def _consequence(survey: Survey, items: Sequence[PlanItem]) -> str:
+    parts = [*_finishing(survey, items), *_losses(survey, items)]
     for side in survey.sides:
         refusal = condition(side)
         if refusal is not None and not side.inventory.condition.readable:

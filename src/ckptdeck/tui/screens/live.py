@@ -16,6 +16,7 @@ from ckptdeck.tui.view_model.heading import header_line
 from ckptdeck.tui.view_model.keys import footer_line, planning_line
 from ckptdeck.tui.view_model.line import Line
 from ckptdeck.tui.view_model.view import Lock, View
+from ckptdeck.tui.widgets.keyed_list import KeyedList
 from ckptdeck.tui.widgets.line_view import LineView
 
 
@@ -47,6 +48,7 @@ class LiveScreen(Screen[None]):
         self.query_one("#header", LineView).show(lambda width: (header_line(view, width, name),))
         self.paint(view)
         self.paint_footer()
+        self.call_after_refresh(self._make_way)
 
     def _footer(self, view: View, width: int) -> Line:
         if view.planning:
@@ -63,6 +65,14 @@ class LiveScreen(Screen[None]):
         view = self._view
         if view is not None:
             self.query_one("#footer", LineView).show(lambda width: (self._footer(view, width),))
+
+    def on_keyed_list_moved(self, _event: KeyedList.Moved) -> None:
+        self._make_way()
+
+    def _make_way(self) -> None:
+        """What is said for a moment lies over the half of the screen where the cursor is not."""
+        lists = self.query(KeyedList)
+        self.set_class(any(each.cursor_line > self.size.height // 2 for each in lists), "-cursor-low")
 
     def read_on(self, screen: LiveScreen) -> None:
         """Shows `screen` over this one."""

@@ -58,18 +58,8 @@ def _command(view: View, width: int, limit: int) -> tuple[Line, ...]:
 def _rest_of_answer(plan: Plan, view: View) -> str:
     """The answer of the plan without where to resume, which was said before."""
     known = view.survey is not None and view.survey.resume is not None
-    words = _after_first_clause(plan.answer) if known else plan.answer
+    words = plan.consequence if known else plan.answer
     return visible(words[:1].upper() + words[1:])
-
-
-def _after_first_clause(sentence: str) -> str:
-    """What follows the first `; ` that stands in no brackets."""
-    depth = 0
-    for place, letter in enumerate(sentence):
-        depth += (letter == "(") - (letter == ")")
-        if depth == 0 and sentence.startswith("; ", place):
-            return sentence[place + 2 :]
-    return ""
 
 
 def _way_out(plan: Plan, width: int, keys: KeyMap) -> tuple[Line, ...]:

@@ -56,6 +56,11 @@ class KeyedList(Painted, can_focus=True):
         """Where the cursor's row is now; 0 in an empty list."""
         return 0 if self.cursor_key is None else self._places.get(self.cursor_key, 0)
 
+    @property
+    def cursor_line(self) -> int:
+        """The line of the terminal that the cursor's row is on."""
+        return self.region.y + 1 + self.cursor_index - self._top
+
     def set_keys(self, keys: Sequence[str]) -> None:
         """Takes the rows. The cursor keeps its row and its line on the screen; only when the row is gone does it
         go to the next one that is left."""
