@@ -126,6 +126,39 @@ def test_a_name_a_guard_stops_is_a_refusal(deck: Deck) -> None:
     assert deck.run("mirror", deck.primary, "--yes").code == 0, "without names a young file is the normal course"
 
 
+NOW_CUT, YOUNG = "step_0800.pt", "step_0810.pt"
+
+
+@pytest.mark.parametrize("how", ["--dry-run", "--yes"])
+@pytest.mark.parametrize(
+    ("words", "code", "waits"),
+    [
+        (("mirror", YOUNG), 4, True),
+        (("adopt", YOUNG), 4, True),
+        (("quarantine", NOW_CUT), 4, True),
+        (("quarantine", YOUNG, "--side", "primary"), 4, True),
+        (("repair", NOW_CUT), 4, True),
+        (("mirror",), 0, True),
+        (("mirror", "--all"), 0, True),
+        (("adopt",), 0, True),
+        (("quarantine",), 0, True),
+        (("repair",), 0, True),
+        (("prune",), 0, False),
+        (("recover",), 0, False),
+    ],
+)
+def test_what_was_named_and_is_held_back_is_a_refusal_and_what_was_not_waits(
+    deck: Deck, words: tuple[str, ...], code: int, waits: bool, how: str
+) -> None:
+    """One young checkpoint on the primary, and one that was cut on the mirror a moment ago."""
+    deck.mirrored(NOW_CUT)
+    deck.put(YOUNG, data_of("b"), age=3)
+    (deck.mirror / NOW_CUT).write_bytes(b"cut")
+    ran = deck.run(words[0], deck.primary, *words[1:], how)
+    assert ran.code == code
+    assert ("held back for now (age-guard). Come back when nothing has written there for 5m" in ran.out) == waits
+
+
 def test_some_names_done_and_some_stopped_is_3(deck: Deck) -> None:
     deck.recorded("step_0800.pt")
     deck.put("step_0810.pt", data_of("b"), age=3)

@@ -9,10 +9,10 @@ from ckptdeck.cli import json_output, plan_text, text
 from ckptdeck.cli.known_names import require_known
 from ckptdeck.cli.plan_file import SavedPlan, read_plan_file, restrict
 from ckptdeck.cli.session import Session, require_changeable
-from ckptdeck.cli.terminal import Terminal
 from ckptdeck.core.amounts import counted
 from ckptdeck.core.apply import apply, error_of_refusal
 from ckptdeck.core.errors import UsageError
+from ckptdeck.core.guards import WAITING
 from ckptdeck.core.plans.plan import Act, ItemResult, Outcome, Plan, PlanItem, PlanResult
 from ckptdeck.core.states import Role
 from ckptdeck.core.values import replace
@@ -28,7 +28,7 @@ def run_action(
     saved = None if arguments.only_plan is None else read_plan_file(arguments.only_plan, arguments.command)
     plan = make_plan(session, arguments.command, options, saved)
     if arguments.dry_run:
-        return show_only(session.terminal, plan)
+        return show_only(session, plan)
     result = carry_out(session, plan, confirmed=arguments.yes, confirmed_count=confirmed_count)
     session.terminal.document(json_output.result_document(result))
     return result.exit_code
@@ -51,10 +51,10 @@ def make_plan(session: Session, action: str, options: Mapping[str, str], saved: 
     return plan if saved is None else restrict(plan, saved)
 
 
-def show_only(terminal: Terminal, plan: Plan) -> int:
+def show_only(session: Session, plan: Plan) -> int:
     """--dry-run: the plan and what would refuse it."""
-    terminal.document(json_output.plan_document(plan))
-    _show(terminal, plan)
+    session.terminal.document(json_output.plan_document(plan))
+    _show(session, plan)
     if plan.refused is not None:
         return error_of_refusal(plan.refused).exit_code
     return blocked_code(plan)
@@ -66,7 +66,7 @@ def carry_out(session: Session, plan: Plan, *, confirmed: bool, confirmed_count:
     if plan.refused is not None:
         raise error_of_refusal(plan.refused)
     if not plan.acting:
-        _show(terminal, plan)
+        _show(session, plan)
         return _nothing(plan)
     require_changeable(session.pair, plan.action)
     if not confirmed:
@@ -129,14 +129,22 @@ def _guarded(item: PlanItem) -> ItemResult:
 
 
 def _blocked(plan: Plan, item: PlanItem) -> bool:
-    """Asked for, and stopped by a guard. Where no name was given a guard that waits for quiet is the normal course of
-    things, except for `repair`: there every item is something bad that stays."""
-    return item.act is Act.SKIP and item.guard is not None and (bool(plan.names) or plan.action == "repair")
+    """Asked for, and stopped by a guard.
+
+    One rule for every command: what was named is a refusal. Where nothing was named, what a guard holds back is the
+    normal course of things; only `repair` leaves something bad behind then, and that is well only while it waits.
+    """
+    if item.act is not Act.SKIP or item.guard is None:
+        return False
+    return bool(plan.names) or (plan.action == "repair" and item.guard not in WAITING)
 
 
-def _show(terminal: Terminal, plan: Plan) -> None:
+def _show(session: Session, plan: Plan) -> None:
+    terminal = session.terminal
     paint = text.paint_for(terminal)
     for line in plan_text.plan_lines(plan, paint):
+        terminal.say(line)
+    for line in plan_text.waiting_lines(plan, session.policy.min_age):
         terminal.say(line)
 
 

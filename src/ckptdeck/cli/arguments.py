@@ -87,6 +87,10 @@ def add_directory_options(parser: argparse.ArgumentParser) -> None:
 
 def add_action_options(parser: argparse.ArgumentParser) -> None:
     """What every command that works from a plan takes."""
+    parser.epilog = (
+        "Exit code 4 when a guard holds back what was named. Without names what only has to become quiet is left for\n"
+        "the next time, which is 0; when there was nothing else to do it says when to come back."
+    )
     parser.add_argument("--dry-run", action="store_true", help="show the plan and write nothing")
     parser.add_argument("--yes", action="store_true", help="do it without asking")
     parser.add_argument(

@@ -203,6 +203,7 @@ def _help(topic: list[str], terminal: Terminal) -> int:
         "Every command takes --json, --quiet and --help. `ckptdeck COMMAND --help` shows the rest.",
         "exit codes: 0 well, 1 findings, 2 usage, 3 partly done, 4 refused or not confirmed, 5 lock held, 6 no space,",
         "            7 volume suspect, 8 nothing whole, 9 fresh run, 130 cancelled; any other is a failure",
+        "            A guard that holds back what was named is 4. Without names what only has to become quiet waits: 0",
     ]
     for line in lines:
         terminal.say(line)

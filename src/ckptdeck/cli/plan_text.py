@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ckptdeck.cli.text import Paint, paint_plain, table
-from ckptdeck.core.amounts import counted, size_text
+from ckptdeck.core.amounts import counted, size_text, span_text
+from ckptdeck.core.guards import WAITING
 from ckptdeck.core.plans.plan import ItemResult, Outcome, Plan, PlanItem, PlanResult, outcomes_text
 from ckptdeck.core.safe_text import visible
 
@@ -32,6 +33,17 @@ def plan_lines(plan: Plan, paint: Paint = paint_plain) -> Iterator[str]:
         yield paint(f"{plan.action}: {', '.join(amounts)}  plan {plan.digest}", "strong")
     elif plan.refused is None:
         yield f"{plan.action}: nothing to do"
+
+
+def waiting_lines(plan: Plan, min_age: float) -> Iterator[str]:
+    """When to come back, where all that there was to do only has to become quiet. `min_age`: the age guard, seconds."""
+    waiting = [item for item in plan.items if item.guard in WAITING]
+    if waiting and not plan.acting and plan.refused is None:
+        guards = ", ".join(dict.fromkeys(str(item.guard) for item in waiting))
+        yield (
+            f"{plan.action}: {counted(len(waiting), 'item')} held back for now ({guards}). "
+            f"Come back when nothing has written there for {span_text(min_age)}"
+        )
 
 
 def held_back_lines(plan: Plan) -> Iterator[str]:

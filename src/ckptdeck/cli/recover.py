@@ -36,7 +36,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal, interruption: Interru
 
 def _show(session: Session, plan: Plan) -> int:
     """--dry-run, which hashes nothing. The exit code says when even the plan leaves nothing to resume from."""
-    code = show_only(session.terminal, plan)
+    code = show_only(session, plan)
     if code or any(item.act is Act.FINISH for item in plan.items) or session.look().resume is not None:
         return code
     _, error = _ask(session)

@@ -61,6 +61,10 @@ class Guard(StrEnum):
     """The other side has no verified copy to repair from."""
 
 
+WAITING = frozenset({Guard.AGE, Guard.LIVE_WRITER, Guard.IN_FLIGHT})
+"""Guards that give way by themselves, once nothing is written there any more."""
+
+
 # --- time (R18; R19: age = now - mtime)
 
 
