@@ -40,7 +40,7 @@ def test_the_words_are_those_of_the_place() -> None:
     [
         ({"overview.mirrror": "d"}, "there is no action mirrror. Actions of overview are mirror,"),
         ({"over.mirror": "d"}, "there is no place over. Places are overview, in_flight, jobs,"),
-        ({"jobs.mirror": "d"}, "mirror is no action of jobs, it is at home in overview, recovery, detail"),
+        ({"jobs.mirror": "d"}, "mirror is no action of jobs. Write overview.mirror or recovery.mirror or"),
         ({"miror": "d"}, "keys.miror: there is no action miror. Actions are recover, mirror,"),
         ({"mirror": "ctrl+i"}, "keys.mirror: ctrl+i cannot be bound: terminals send the same for tab"),
         ({"mirror": "shift+m"}, "shift and a letter is no key of its own: write M"),

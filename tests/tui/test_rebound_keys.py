@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import replace
 
@@ -19,7 +19,9 @@ from ckptdeck.tui.key_map import KeyMap
 from ckptdeck.tui.key_names import shown_key
 from ckptdeck.tui.key_words import binding_id
 from ckptdeck.tui.rebinding import key_map_of
-from ckptdeck.tui.view_model.line import Ink, text_of
+from ckptdeck.tui.view_model.keys import help_lines
+from ckptdeck.tui.view_model.line import Ink, Line, text_of
+from ckptdeck.tui.view_model.view import Lock
 from ckptdeck.tui.widgets.painted import Painted
 from tests.tui import aftermath, scenes
 from tests.tui.console import Console, open_console
@@ -31,13 +33,15 @@ OTHER = {**dict(zip(BINDINGS, LETTERS, strict=False)), "planning.give_up": "f9"}
 """Letters that no sentence of the console holds."""
 KEYS: KeyMap = key_map_of({binding: (key,) for binding, key in OTHER.items()}, "config.toml")
 OLD = {word for action in REGISTRY for word in action.shown.split()} | {"ctrl+p"}
+NUMBERS = {"68"}
+"""What has to be typed is shown in the ink of keys too."""
 ALSO_WORDS = {"a", "space", "home", "end", "!", "?", "/", "*", "0", ":", "→", "←", "↑"}
 """Old keys that stand for something else too, in plain ink: articles, glyphs, paths, and the arrows of a text field."""
 
 
 @asynccontextmanager
 async def rebound(
-    snapshot: Snapshot | None = None, size: tuple[int, int] = (150, 90), *, locked: bool = False
+    snapshot: Snapshot | None = None, size: tuple[int, int] = (120, 40), *, locked: bool = False
 ) -> AsyncIterator[Console]:
     """With its trouble in the words of the monitor, which knows no keys."""
     shown = scenes.snapshot() if snapshot is None else snapshot
@@ -54,14 +58,19 @@ async def press(console: Console, *bindings: str) -> None:
 def names_no_old_key(console: Console) -> None:
     """What is shown in the ink of keys is one of the new, and no word of the rest is an old one. A plot has letters for
     its lines."""
-    new = {shown_key(key) for key in OTHER.values()} | {"68", "2450"}
     screen = console.app.screen
     painted = [each for each in screen.query(Painted) if each.id not in ("legend", "plot-first", "plot-second")]
     lines = [row.line for each in painted for row in each._rows]
-    keys = {word for line in lines for piece in line if piece.ink is Ink.KEY for word in piece.text.split()}
-    assert keys <= new, console.text
     offers = [str(option.prompt) for offered in screen.query(OptionList) for option in offered.options]
-    for told in (*map(text_of, lines), *offers, console.said):
+    no_old_key_in(lines, (*offers, console.said))
+
+
+def no_old_key_in(lines: Iterable[Line], sentences: Iterable[str] = ()) -> None:
+    new = {shown_key(key) for key in OTHER.values()} | NUMBERS
+    for line in lines:
+        keys = {word for piece in line if piece.ink is Ink.KEY for word in piece.text.split()}
+        assert keys <= new, line
+    for told in (*map(text_of, lines), *sentences):
         words = {word.strip("().;,:") or word for word in told.split()}
         assert words.isdisjoint(OLD - ALSO_WORDS), told
 
@@ -84,15 +93,29 @@ async def test_every_screen_names_the_keys_in_force() -> None:
             assert console.at == screen
             names_no_old_key(console)
             place = console.app.screen.PLACE  # type: ignore[attr-defined]
-            await press(console, "everywhere.help")
-            assert console.at == "HelpScreen"
-            names_no_old_key(console)
-            await press(console, "help.close_help")
             await press(console, f"{place.name.lower()}.{'close' if place is Place.DETAIL else 'back'}")
             assert console.at == "Overview"
         await press(console, "overview.jobs", "jobs.zoom")
         assert console.at == "StoryReader"
         names_no_old_key(console)
+
+
+async def test_the_help_page_names_the_keys_in_force() -> None:
+    async with rebound() as console:
+        await press(console, "everywhere.help")
+        moving = f"{OTHER['dialog.down']} {OTHER['dialog.up']} scroll  {OTHER['help.close_help']} close"
+        assert moving in console.text
+        names_no_old_key(console)
+        await press(console, "dialog.last")
+        assert "Text selection" in console.text
+        await console.press("escape", "q")
+        assert console.at == "HelpScreen"
+        await press(console, "help.close_help")
+        assert console.at == "Overview"
+    for place in Place:
+        no_old_key_in(help_lines(place, Lock.UNLOCKED, 100, KEYS))
+    text = "\n".join(map(text_of, help_lines(Place.RECOVERY, Lock.UNLOCKED, 200, KEYS)))
+    assert f"its name is missing; {OTHER['recovery.recover']} finishes it" in text
 
 
 async def test_every_way_of_looking_names_the_keys_in_force() -> None:
@@ -202,9 +225,9 @@ async def test_recovery_names_the_keys_in_force() -> None:
 
 
 async def test_the_old_keys_do_nothing() -> None:
-    async with rebound(in_trouble()) as console:
+    async with rebound(in_trouble(), (80, 24)) as console:
         before = console.text
-        await console.press(*dict.fromkeys(key for action in REGISTRY for key in action.keys))
+        await console.press(*dict.fromkeys(action.keys[0] for action in REGISTRY if action.plan or 0 < action.rank < 4))
         assert (console.at, console.text, console.engine.asked) == ("Overview", before, [])
 
 

@@ -83,21 +83,15 @@ def _bindings_of(entry: str) -> list[str]:
         raise _Misfit(entry, f"there is no place {visible(where)}", f"Places are {', '.join(places)}")
     here = [action for action in REGISTRY if not dot or places[where] in action.places]
     action = next((one for one in here if one.id == name), None)
+    if action is None and name in BY_ID:
+        homes = " or ".join(f"{place.name.lower()}.{name}" for place in BY_ID[name].places)
+        raise _Misfit(
+            entry, f"{name} is no action of {where}", f"Write {homes}, or {name} for everywhere it is at home"
+        )
     if action is None:
-        raise _Misfit(entry, _unknown(name, where), f"Actions{f' of {where}' if dot else ''} are {_listed(here)}")
+        allowed = f"Actions{f' of {where}' if dot else ''} are {', '.join(one.id for one in here)}"
+        raise _Misfit(entry, f"there is no action {visible(name)}", allowed)
     return [binding_id(action, places[where])] if dot else [binding_id(action, place) for place in action.places]
-
-
-def _unknown(name: str, where: str) -> str:
-    known = BY_ID.get(name)
-    if known is None:
-        return f"there is no action {visible(name)}"
-    homes = ", ".join(place.name.lower() for place in known.places)
-    return f"{name} is no action of {where}, it is at home in {homes}"
-
-
-def _listed(actions: list[Action]) -> str:
-    return ", ".join(action.id for action in actions)
 
 
 def _check(keys: KeyMap) -> None:
