@@ -31,15 +31,8 @@ class Happenings:
         if not recorded:
             self._all += (
                 *(self._replace, self._rename_part, self._forget, self._rolling, self._link, self._young),
-                *(
-                    self._group,
-                    self._tree,
-                    self._tree_member,
-                    self._lose_tree_member,
-                    self._mark,
-                    self._unmark,
-                    self._stage,
-                ),
+                *(self._group, self._tree, self._tree_member, self._lose_tree_member),
+                *(self._mark, self._unmark, self._stage),
                 *(self._drop_record_of_gone, self._set_aside, self._half_removed),
             )
 

@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import struct
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
+from queue import Empty, Queue
+from typing import Any
 
 import pytest
 
 from ckptdeck.core.errors import CkptdeckError
 from ckptdeck.core.initialise import initialise
+from ckptdeck.core.named_look import NamedInventory, look_again
+from ckptdeck.core.sighting import Sighting
 from ckptdeck.core.states import Condition, Role, State, Verdict
 from ckptdeck.core.survey import Survey
+from ckptdeck.monitor.core_calls import CoreCalls, core_calls
 from ckptdeck.monitor.engine import LiveEngine
 from ckptdeck.monitor.snapshot import Job, JobState, Snapshot
+from ckptdeck.monitor.watcher import Watch
 from ckptdeck.saving import publish
 from tests.monitor.making import GUARD, StandingClock, made_up_host
 from tests.monitor.test_engine import LOOKING_AND_COMPOSING, silent_kernel
@@ -26,7 +35,7 @@ YEAR_2100 = 4_102_444_800.0
 
 
 class Deck:
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, watch: Watch = silent_kernel, core: CoreCalls | None = None) -> None:
         self.clock = StandingClock(YEAR_2100)
         self.host = made_up_host(self.clock)
         self.primary, self.mirror = directory / "run", directory / "mirror"
@@ -37,7 +46,8 @@ class Deck:
             str(self.primary),
             str(self.mirror),
             wait=self.clock.wait,
-            watch=silent_kernel,
+            core=core,
+            watch=watch,
             prepare_job=lambda: None,
         )
 
@@ -49,6 +59,14 @@ class Deck:
         path.write_bytes(struct.pack("<Q", len(header)) + header + values)
         self.age(path)
         return path
+
+    def record(self, step: int) -> set[str]:
+        """As the library saves it; the paths a kernel would name."""
+        name = f"step_{step:04}.pt"
+        with publish(self.primary, name) as file:
+            file.write(b"x" * 1000)
+        books = self.primary.parent / f".{self.primary.name}.ckptdeck"
+        return {str(self.primary / name), *(str(books / of / f"{name}.json") for of in ("manifest", "receipts"))}
 
     def age(self, path: Path) -> None:
         os.utime(path, (YEAR_2100 - HOUR, YEAR_2100 - HOUR))
@@ -247,3 +265,40 @@ def test_every_verb_takes_its_options_and_no_others(deck: Deck) -> None:
 def test_roles_are_kept(deck: Deck) -> None:
     survey = deck.start()
     assert [side.role for side in survey.sides] == [Role.PRIMARY, Role.MIRROR]
+
+
+def test_what_the_kernel_names_is_looked_at_by_its_name(tmp_path: Path) -> None:
+    told: Queue[set[str]] = Queue()
+    heard, watching = threading.Event(), threading.Semaphore(0)
+
+    def kernel(
+        roots: Sequence[str], _wanted: Callable[[str, str], bool], stop: threading.Event
+    ) -> Iterator[Collection[str]]:
+        watching.release()
+        while not stop.is_set() and roots[0] == str(tmp_path / "run"):
+            with contextlib.suppress(Empty):
+                yield told.get(timeout=0.01)
+                heard.set()
+
+    def look(*arguments: Any) -> NamedInventory | None:
+        found = look_again(*arguments)
+        by_name.update({} if found is None else found.changes)
+        return found
+
+    by_name: dict[str, Sighting | None] = {}
+    deck = Deck(tmp_path, kernel, replace(core_calls(), look_again=look))
+    initialise(deck.host, str(deck.primary), str(deck.mirror))
+    for step in (10, 20):
+        deck.record(step)
+    deck.start()
+    deck.finish(1)  # of the resume point
+    assert watching.acquire(timeout=GUARD)
+    assert watching.acquire(timeout=GUARD)
+    deck.look_again()  # everything was looked at while the kernel tells: from here on names are enough
+    told.put(deck.record(30))
+    assert heard.wait(GUARD)
+    deck.settled()
+    deck.clock.advance(1.0)
+    assert [row.name for row in deck.settled().steps] == ["step_0030.pt", "step_0020.pt", "step_0010.pt"]
+    assert "step_0030.pt" in by_name
+    deck.engine.stop(GUARD)

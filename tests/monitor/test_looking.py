@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from ckptdeck.core.checkpoint_set import CheckpointSet
 from ckptdeck.core.filesystem import FileSystem
+from ckptdeck.core.host import Host
 from ckptdeck.core.sighting import Inventory
-from ckptdeck.core.states import FlightState, State
-from ckptdeck.monitor.looking import AttentiveFileSystem, Watchdog, unsettled
-from tests.monitor.making import StandingClock, checkpoint, flight, inventory
+from ckptdeck.core.states import Condition, FlightState, Role, State
+from ckptdeck.monitor.looking import AttentiveFileSystem, Look, Lookout, Watchdog, unsettled
+from tests.monitor.making import StandingClock, checkpoint, flight, inventory, made_up_host
 
 
 def with_sighting(**changes: object) -> Inventory:
@@ -76,3 +79,101 @@ def test_every_call_gives_a_sign_going_in_and_coming_out(tmp_path: Path) -> None
     assert signs == [began, began + 3.0]
     assert fs.list_directory(str(tmp_path)) == []
     assert len(signs) == 4
+
+
+# --- what is looked at
+
+
+class Looks:
+    """A lookout on made-up looks: what it was asked to look at, and where what was told was enough."""
+
+    def __init__(self) -> None:
+        self.clock = StandingClock()
+        self.asked: list[list[str] | None] = []
+        self.seen = inventory()
+        self.fail: OSError | None = None
+        self.lookout = Lookout(
+            Role.PRIMARY, made_up_host(self.clock), self._look, lambda *_: None, poll=lambda: 2.0, wait=self.clock.wait
+        )
+
+    def _look(self, _host: Host, _before: Look | None, paths: Collection[str] | None) -> Look:
+        self.asked.append(None if paths is None else sorted(paths))
+        if self.fail is not None:
+            raise self.fail
+        return Look(
+            CheckpointSet("/run", Role.PRIMARY, None, None, Condition.OK, ""), self.seen, complete=paths is None
+        )
+
+    def start(self, *, events: bool = True) -> None:
+        """Up to the second look, from which on names are enough."""
+        self.lookout.start()
+        self.clock.settle(1)
+        self.lookout.watched(events)
+        self.clock.settle(1)
+        self.pass_time(1.0)
+
+    def pass_time(self, seconds: float) -> list[list[str] | None]:
+        """What was looked at since the last time."""
+        self.clock.advance(seconds)
+        self.clock.settle(1)
+        asked, self.asked = self.asked, []
+        return asked
+
+
+@pytest.fixture
+def looks() -> Iterator[Looks]:
+    looks = Looks()
+    yield looks
+    looks.lookout.stop()
+
+
+def test_what_is_told_is_looked_at_alone_and_everything_now_and_then(looks: Looks) -> None:
+    looks.start()
+    looks.lookout.changed({"/run/a"})
+    looks.lookout.changed({"/run/b"})
+    assert looks.pass_time(1.0) == [["/run/a", "/run/b"]]
+    looks.lookout.changed({"/run/c"})
+    assert looks.pass_time(1.0) == [["/run/c"]]
+    assert looks.pass_time(7.9) == []
+    assert looks.pass_time(0.1) == [None], "10 s after the last look at everything"
+
+
+@pytest.mark.parametrize("ask", [Lookout.look_now, Lookout.hint])
+def test_what_has_no_name_takes_a_look_at_everything(looks: Looks, ask: Callable[[Lookout], None]) -> None:
+    looks.start()
+    looks.lookout.changed({"/run/a"})
+    ask(looks.lookout)
+    assert looks.pass_time(1.0) == [None]
+
+
+def test_names_are_not_enough_where_the_kernel_did_not_tell_since_the_last_look(looks: Looks) -> None:
+    looks.start(events=False)
+    looks.lookout.watched(True)
+    looks.lookout.changed({"/run/a"})
+    assert looks.pass_time(1.0) == [None]
+    looks.lookout.changed({"/run/a"})
+    assert looks.pass_time(1.0) == [["/run/a"]]
+
+
+def test_what_moves_is_looked_at_every_second_and_everything_now_and_then(looks: Looks) -> None:
+    looks.seen = with_sighting(moved=True)
+    looks.start()
+    assert [looks.pass_time(1.0) for _ in range(10)] == [[[]]] * 9 + [[None]]
+
+
+def test_after_a_look_that_failed_everything_is_looked_at(looks: Looks) -> None:
+    looks.start()
+    looks.fail = OSError(5, "Input/output error")
+    looks.lookout.changed({"/run/a"})
+    assert looks.pass_time(1.0) == [["/run/a"]]
+    looks.fail = None
+    looks.lookout.changed({"/run/b"})
+    assert looks.pass_time(1.0) == [None]
+
+
+def test_a_kernel_that_tells_no_more_is_not_waited_for(looks: Looks) -> None:
+    looks.start()
+    looks.lookout.watched(False)
+    looks.clock.settle(1)
+    assert looks.pass_time(2.0) == [None]
+    assert looks.pass_time(2.0) == [None]

@@ -8,7 +8,7 @@ from ckptdeck.monitor.snapshot import SideActivity
 from ckptdeck.tui.view_model.cells import cell_of, columns_for, head_line, row_line
 from ckptdeck.tui.view_model.heading import resume_line
 from ckptdeck.tui.view_model.line import Ink, text_of, width_of
-from ckptdeck.tui.view_model.rows import Entry, Order, entries_of, filter_entries, sort_entries
+from ckptdeck.tui.view_model.rows import Entry, Order, entries_of, filter_entries, same_rows, sort_entries
 from ckptdeck.tui.view_model.view import Lock, View, look
 from ckptdeck.tui.view_model.volumes import volume_lines
 from tests.tui import scenes
@@ -42,6 +42,19 @@ def test_names_of_one_step_are_told_apart() -> None:
     ]
     labels = [entry.label for entry in entries_of(scenes.survey(rows))]
     assert labels[1:3] == ["model_000810.pt", "optim_000810.pt"]
+
+
+def test_rows_are_the_same_only_while_steps_copies_and_parts_are() -> None:
+    survey = scenes.survey()
+    later = replace(survey, taken_at=survey.taken_at + 1)
+    assert same_rows(survey, later)
+    assert not same_rows(None, survey)
+    assert not same_rows(survey, replace(later, mirror=None))
+    assert not same_rows(survey, replace(later, steps=survey.steps[:-1]))
+    at_rest = replace(survey.primary, inventory=replace(survey.primary.inventory, in_flight=()))
+    assert not same_rows(survey, replace(later, primary=at_rest))
+    without_foreign = replace(survey.primary, checkpoints=survey.primary.checkpoints[:-1])
+    assert not same_rows(survey, replace(later, primary=without_foreign))
 
 
 def test_orders_keep_all_rows() -> None:

@@ -30,6 +30,8 @@ class LiveScreen(Screen[None]):
     def __init__(self) -> None:
         super().__init__()
         self._view: View | None = None
+        self._footer_said: tuple[tuple[object, ...], Line] | None = None
+        """What was asked for last, and the line: the same keys are not measured again every second."""
         self.ask: Ask = answer_at_once
         """Where what takes long is thought over."""
 
@@ -53,7 +55,10 @@ class LiveScreen(Screen[None]):
     def _footer(self, view: View, width: int) -> Line:
         if view.planning:
             return planning_line(view.planning, width, view.keys)
-        return footer_line(self.PLACE, view.lock, width, self.wanted, view.keys)
+        asked = view.lock, width, tuple(self.wanted), view.keys
+        if self._footer_said is None or self._footer_said[0] != asked:
+            self._footer_said = asked, footer_line(self.PLACE, *asked)
+        return self._footer_said[1]
 
     @property
     def wanted(self) -> Sequence[str]:

@@ -97,7 +97,7 @@ class Overview(ActingScreen):
     def _paint_viewing(self) -> None:
         table, pause = self._table, self._pause
         survey = None if self._view is None else self._view.survey
-        if self._chosen_of != (survey, table.chosen):
+        if self._chosen_of[0] is not survey or self._chosen_of[1] != table.chosen:
             self._chosen_of = survey, table.chosen
             self._choice = choice_of(table.targets if table.chosen else ())
         choice, keys = self._choice, self.key_map

@@ -18,6 +18,8 @@ class InterruptionWatch:
         self._told = False
         self._seen: Survey | None = None
         self._since: float | None = None
+        self._asked: tuple[Survey, bool] | None = None
+        """Of very many names it is asked once for each survey, and not each second."""
 
     def due(self, view: View) -> bool:
         """True when the recovery screen should open now. Stays True until `told`."""
@@ -27,11 +29,16 @@ class InterruptionWatch:
             return False
         if _leftover_parts(survey, _cut_here(view)):
             return True
-        if not _unfinished_bookkeeping(survey):
+        if not self._is_unfinished(survey):
             self._since = None
         elif self._since is None:
             self._seen, self._since = survey, view.now
         return self._since is not None and self._seen is not survey and view.now - self._since >= SURE_AFTER
+
+    def _is_unfinished(self, survey: Survey) -> bool:
+        if self._asked is None or self._asked[0] is not survey:
+            self._asked = survey, _unfinished_bookkeeping(survey)
+        return self._asked[1]
 
     def told(self) -> None:
         """It has opened, by itself or by a key."""

@@ -138,6 +138,16 @@ def entries_of(survey: Survey) -> tuple[Entry, ...]:
     return (*entries, *_foreign_entries(survey))
 
 
+def same_rows(before: Survey | None, now: Survey) -> bool:
+    """Both have the very same entries. A survey that follows on another one keeps what did not change."""
+    if before is None or before.steps is not now.steps or len(before.sides) != len(now.sides):
+        return False
+    return all(
+        one.checkpoints is other.checkpoints and one.inventory.in_flight == other.inventory.in_flight
+        for one, other in zip(before.sides, now.sides, strict=True)
+    )
+
+
 def _entry(step: Step, flights: dict[Role, InFlight], shared: Counter[int]) -> Entry:
     alone = step.step is not None and shared[step.step] == 1
     label = str(step.step) if alone else visible(step.name)

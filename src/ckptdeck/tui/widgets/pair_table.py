@@ -8,7 +8,7 @@ from typing import Any
 from ckptdeck.tui.view_model.cells import Columns, columns_for, head_line, row_line
 from ckptdeck.tui.view_model.line import Line
 from ckptdeck.tui.view_model.overview import empty_lines
-from ckptdeck.tui.view_model.rows import Entry, Order, entries_of, filter_entries, sort_entries
+from ckptdeck.tui.view_model.rows import Entry, Order, entries_of, filter_entries, same_rows, sort_entries
 from ckptdeck.tui.view_model.view import View
 from ckptdeck.tui.widgets.keyed_list import KeyedList
 
@@ -28,9 +28,9 @@ class PairTable(KeyedList):
         self.chosen: frozenset[str] = frozenset()
 
     def show(self, view: View) -> None:
-        """Takes a view. Rows are only made anew when the survey is another one."""
+        """Takes a view. Rows are only made anew when the survey has others."""
         before, self._view = self._view, view
-        if view.survey is not None and (before is None or before.survey is not view.survey):
+        if view.survey is not None and not (before is not None and same_rows(before.survey, view.survey)):
             self._all = entries_of(view.survey)
             self.chosen &= {entry.key for entry in self._all}
             self.rearrange()
