@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 
 import pytest
 
@@ -94,7 +93,7 @@ def test_progress_with_json_is_json_lines_on_stderr(deck: Deck) -> None:
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_stops_it_at_a_safe_point(deck: Deck, number: signal.Signals) -> None:
     deck.init()
-    deck.put("step_1.pt", data_of("a", 8_000_000))
+    deck.put("step_1.pt", data_of("a", 40_000_000))
     assert deck.run("adopt", deck.primary, "--yes").code == 0
     process = subprocess.Popen(
         [sys.executable, "-m", "ckptdeck", "verify", str(deck.primary), "--rate", "1MB/s", "--json"],
@@ -104,11 +103,9 @@ def test_a_signal_stops_it_at_a_safe_point(deck: Deck, number: signal.Signals) -
     )
     assert process.stderr is not None
     process.stderr.readline()  # the first progress line: it hashes
-    begun = time.monotonic()
     os.kill(process.pid, number)
-    out, err = process.communicate(timeout=30)
+    out, err = process.communicate(timeout=30)  # to the end it would take longer
     assert process.returncode == 130
-    assert time.monotonic() - begun < 5
     assert json.loads(out)["code"] == "cancelled"
     assert "Traceback" not in err
 

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 
 
-def wait_until(condition: Callable[[], object], seconds: float = 20.0) -> None:
+def wait_until(condition: Callable[[], object], seconds: float = 60.0) -> None:
     """Returns as soon as `condition` holds; AssertionError when it does not within `seconds`."""
     deadline = time.monotonic() + seconds
     while not condition():

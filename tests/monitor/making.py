@@ -27,7 +27,7 @@ from ckptdeck.core.survey import Projection, ResumePoint, Side, Step, Survey
 from ckptdeck.core.verify import Verification
 from ckptdeck.monitor.core_calls import CoreCalls, core_calls
 
-GUARD = 10.0
+GUARD = 60.0
 """Real seconds after which a test that waits for another thread fails."""
 
 

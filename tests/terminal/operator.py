@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 
-from ckptdeck.tui.screens.modal import DEAF_FOR
-from tests.terminal.screen import Screen, wait_until
-
-_READING = DEAF_FOR + 0.3
-"""Seconds in which a person cannot have read a question; one of the console's own is deaf for less."""
+from tests.terminal.screen import Screen, read_the_question
 
 
 class Operator:
@@ -30,6 +25,5 @@ class Operator:
     def answer(self, question: str, *keys: str) -> None:
         """Reads the question, then presses the keys."""
         self.sees(question)
-        asked = time.monotonic()
-        wait_until(lambda: time.monotonic() - asked > _READING)
+        read_the_question()
         self.press(*keys)

@@ -14,9 +14,13 @@ from pathlib import Path
 
 import pytest
 
+from ckptdeck.tui.screens.modal import DEAF_FOR
+
 PATIENCE = 40.0
 """Real seconds after which what was waited for counts as not happening; a loaded machine needs a few."""
 BETWEEN_LOOKS = 0.05
+READING = DEAF_FOR + 0.1
+"""Seconds; what is seen has been open for longer than it was waited for here."""
 _OF_A_REVIEW = (" plan ", "Cancel", "Do it")
 CKPTDECK = (sys.executable, "-m", "ckptdeck")
 
@@ -66,7 +70,7 @@ class Screen:
         return seen
 
     def press_until(self, key: str, there: Callable[[str], bool]) -> str:
-        """Presses the key until the screen is as told: a question is deaf for a moment after it opened."""
+        """Presses the key until the screen is as told: where it may be dropped, and does no harm once too often."""
 
         def is_there(text: str) -> bool:
             if there(text):
@@ -76,10 +80,20 @@ class Screen:
 
         return self.wait_for(is_there)
 
+    def answer(self, question: str | Callable[[str], bool], key: str, then: str | Callable[[str], bool]) -> str:
+        """The screen as it is then, once the question was seen and answered with one press of the key."""
+        self.wait_for(question)
+        read_the_question()
+        self.type(key)
+        return self.wait_for(then)
+
     def leave_review(self, key: str) -> None:
-        """Waits for all of a plan review, and presses the key until nothing of it is left."""
-        self.wait_for(lambda text: all(part in text for part in _OF_A_REVIEW))
-        self.press_until(key, lambda text: not any(part in text for part in _OF_A_REVIEW))
+        """Answers a plan review once all of it is there, and waits until nothing of it is left."""
+        self.answer(
+            lambda text: all(part in text for part in _OF_A_REVIEW),
+            key,
+            lambda text: not any(part in text for part in _OF_A_REVIEW),
+        )
 
     def ended(self) -> int:
         """Waits for the end and returns the exit code."""
@@ -140,6 +154,11 @@ def wait_until(
         if time.monotonic() > deadline:
             pytest.fail(complaint())
         time.sleep(between)
+
+
+def read_the_question() -> None:
+    """Lets the moment pass in which a question is deaf that is seen by now: the next key is certain to be meant."""
+    time.sleep(READING)
 
 
 def processes_naming(path: Path) -> set[int]:

@@ -95,10 +95,9 @@ def test_a_large_prune_is_typed_and_one_set_aside_is_put_back(run: Run, open_scr
     screen.wait_for("Type 6 (6 copies deleted for good), then y:  _")
     screen.leave_review("Enter")  # the focus is on Cancel
     screen.type("P")
-    screen.wait_for("Type 6")
-    screen.press_until("7", lambda text: "y:  7" in text)
-    screen.type("y")  # with a number that is not the plan's
-    screen.press_until("BSpace", lambda text: "y:  _" in text)
+    screen.answer("Type 6", "7", "y:  7")
+    screen.type("y", "BSpace")  # with a number that is not the plan's
+    screen.wait_for("y:  _")
     screen.type("6")
     screen.wait_for("y confirms")
     assert len(run.on_primary()) == len(run.on_mirror()) == 5
@@ -127,12 +126,12 @@ def test_a_large_prune_is_typed_and_one_set_aside_is_put_back(run: Run, open_scr
 
 
 def test_quitting_while_a_job_runs_asks_and_ends_by_itself_once_it_is_done(run: Run, open_screen: Open) -> None:
-    screen = slow_mirror(run, open_screen, size=1_500_000)
+    screen = slow_mirror(run, open_screen, size=2_500_000)
     screen.type("q")
     asked = screen.wait_for("Stop them and quit")
     assert "1 job not finished" in asked
     assert "mirror step_0100.pt" in asked
-    screen.press_until("n", lambda text: "Stop them" not in text)
+    screen.answer("Stop them and quit", "n", lambda text: "Stop them" not in text)
     screen.type("q")
     screen.wait_for("continues at the next start")
     assert screen.ended() == 0
@@ -143,8 +142,7 @@ def test_quitting_while_a_job_runs_asks_and_ends_by_itself_once_it_is_done(run: 
 def test_quitting_for_sure_stops_the_job_where_it_can_go_on(run: Run, open_screen: Open) -> None:
     screen = slow_mirror(run, open_screen)
     screen.type("q")
-    screen.wait_for("Stop them and quit")
-    screen.press_until("y", lambda text: "Stop them" not in text)
+    screen.answer("Stop them and quit", "y", lambda text: "Stop them" not in text)
     assert screen.ended() == 0
     assert screen.is_sane()
     assert run.on_mirror() == {"step_0050.pt", "step_0100.pt.part"}
@@ -168,8 +166,8 @@ def demo_of(screen: Screen) -> Path:
     return next(path for path in screen.base.iterdir() if path.name.startswith("ckptdeck-demo"))
 
 
-def slow_mirror(run: Run, open_screen: Open, size: int = 4_000_000, shell: tuple[str, ...] = ()) -> Screen:
-    """A console in the middle of copying step 100."""
+def slow_mirror(run: Run, open_screen: Open, size: int = 24_000_000, shell: tuple[str, ...] = ()) -> Screen:
+    """A console in the middle of copying step 100, a megabyte a second."""
     run.save_directly(50)
     run.record_and_mirror()
     run.save_directly(100, size)

@@ -49,7 +49,7 @@ def lose_power_before_naming(run: Run, content: bytes) -> None:
 
 def cut_a_mirror_short(run: Run, step: int) -> None:
     """A copy to the mirror whose process is killed in the middle."""
-    run.save_directly(step, 3_000_000)
+    run.save_directly(step, 12_000_000)
     assert subprocess.run([*CKPTDECK, "adopt", *run.directories, "--yes", "--quiet"], check=False).returncode == 0
     run.limit_rate("1MB/s")
     copying = subprocess.Popen([*CKPTDECK, "mirror", *run.directories, "--yes", "--quiet"])
@@ -61,8 +61,12 @@ def cut_a_mirror_short(run: Run, step: int) -> None:
 
 
 def same_on_both_sides(run: Run, *steps: int) -> bool:
+    """False also while a bad copy was set aside and the good one has no name yet."""
     names = [f"step_{step:04d}.pt" for step in steps]
-    return all((run.mirror / name).read_bytes() == (run.primary / name).read_bytes() for name in names)
+    try:
+        return all((run.mirror / name).read_bytes() == (run.primary / name).read_bytes() for name in names)
+    except FileNotFoundError:
+        return False
 
 
 def test_after_a_reboot_three_keys_finish_repair_mirror_and_copy_the_command(run: Run, open_screen: Open) -> None:
@@ -86,7 +90,7 @@ def test_after_a_reboot_three_keys_finish_repair_mirror_and_copy_the_command(run
     wait_until(lambda: screen.copied() == str(run.primary / "step_0150.pt"))
     assert operator.keys == ["R", "y", "c"]
     assert (run.primary / "step_0150.pt").read_bytes() == saved
-    wait_until(lambda: (run.mirror / "step_0100.pt").exists() and same_on_both_sides(run, 50, 100))
+    wait_until(lambda: same_on_both_sides(run, 50, 100))
     assert not [name for name in run.on_primary() | run.on_mirror() if name.endswith(".part")]
 
 

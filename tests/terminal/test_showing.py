@@ -21,8 +21,11 @@ def test_it_is_readable_at_every_size_and_back(run: Run, open_screen: Open) -> N
         screen.resize(columns, rows)
         screen.wait_for(filling(rows))
         screen.type("A")
-        screen.wait_for(lambda text: "Cancel" in text and "Do it" in text)
-        screen.press_until("n", lambda text: "Cancel" not in text and "RESUME" in text)
+        screen.answer(
+            lambda text: "Cancel" in text and "Do it" in text,
+            "n",
+            lambda text: "Cancel" not in text and "RESUME" in text,
+        )
     assert not run.on_mirror()
 
 

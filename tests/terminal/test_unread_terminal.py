@@ -8,13 +8,13 @@ from pathlib import Path
 
 from tests.terminal.pseudo import Pseudo, open_pseudo
 from tests.terminal.run import Run
-from tests.terminal.screen import CKPTDECK, wait_until
+from tests.terminal.screen import CKPTDECK, read_the_question, wait_until
 
 
 def test_a_terminal_that_is_not_read_keeps_neither_jobs_nor_the_end_waiting(run: Run, tmp_path: Path) -> None:
     run.save_directly(50)
     run.record_and_mirror()
-    run.save_directly(100, 4_000_000)
+    run.save_directly(100, 24_000_000)
     run.limit_rate("1MB/s")
     with open_pseudo(*CKPTDECK, *run.directories, home=str(tmp_path)) as terminal:
         terminal.wait_for("structure-ok")
@@ -22,7 +22,9 @@ def test_a_terminal_that_is_not_read_keeps_neither_jobs_nor_the_end_waiting(run:
         terminal.wait_for("UNLOCKED")
         terminal.type("gm")
         terminal.wait_for("Do it")
-        press_until(terminal, "y", lambda: (run.mirror / "step_0100.pt.part").exists())
+        read_the_question()
+        terminal.type("y")
+        wait_until((run.mirror / "step_0100.pt.part").exists)
         press_until(terminal, "T", lambda: terminal.is_full)  # from here on nobody reads
         terminal.process.send_signal(signal.SIGTERM)
         assert terminal.ended() == 143
