@@ -16,6 +16,7 @@ from ckptdeck.tui.app import ConsoleApp
 from ckptdeck.tui.settings import ConsoleSettings
 from tests.tui import scenes
 from tests.tui.fake_engine import FakeEngine
+from tests.tui.idle import waiting_for_it_to_rest
 
 QUIET = 3600.0
 """Seconds between two polls: tests poll by hand."""
@@ -94,6 +95,7 @@ async def open_console(
     engine = FakeEngine(scenes.snapshot() if snapshot is None else snapshot)
     chosen = replace(SETTINGS, **{"monotonic": HandClock(), **settings})
     app = ConsoleApp(engine, chosen, view_state or ViewState())
-    async with app.run_test(size=size, notifications=True) as pilot:
-        await pilot.pause()
-        yield Console(app, engine, pilot)
+    with waiting_for_it_to_rest():
+        async with app.run_test(size=size, notifications=True) as pilot:
+            await pilot.pause()
+            yield Console(app, engine, pilot)
