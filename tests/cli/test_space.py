@@ -54,6 +54,16 @@ def apart(deck: Deck, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scan, "volume_of", made_up)
 
 
+def at_rest(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if nobody else wrote to the disk the tests are on: it is seen as it is now."""
+    seen: dict[str, Volume] = {}
+
+    def as_first_seen(fs: FileSystem, path: str) -> Volume:
+        return seen.setdefault(path, volume_of(fs, path))
+
+    monkeypatch.setattr(scan, "volume_of", as_first_seen)
+
+
 def test_one_look_answers_how_many_when_what_for_and_what_to_do(deck: Deck, monkeypatch: pytest.MonkeyPatch) -> None:
     saved(deck)
     apart(deck, monkeypatch)
@@ -173,8 +183,11 @@ def test_bare_and_empty_directories(deck: Deck) -> None:
     assert "no size yet" in ran.out
 
 
-def test_it_writes_nothing_and_reads_the_samples_that_the_console_kept(deck: Deck) -> None:
+def test_it_writes_nothing_and_reads_the_samples_that_the_console_kept(
+    deck: Deck, monkeypatch: pytest.MonkeyPatch
+) -> None:
     saved(deck)
+    at_rest(monkeypatch)
     now, rate = time.time(), 40e9 / DAY
     free = os.statvfs(deck.primary).f_bavail * 4096
     lines = [encode_sample(Sample(now - hour * 3600, int(free + hour * 3600 * rate), 0)) for hour in range(48, 0, -1)]

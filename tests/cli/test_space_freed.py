@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.deck import Deck, data_of
-from tests.crash.volumes import FILE_SYSTEMS, Bench
+from tests.crash.volumes import FILE_SYSTEMS, Bench, sync_volume
 
 MIB = 1 << 20
 BOOKKEEPING = 192 * 1024
@@ -36,7 +36,7 @@ def root(bench: Bench, request: pytest.FixtureRequest, tmp_path: Path) -> Iterat
 
 
 def free_on(root: Path) -> int:
-    os.sync()
+    sync_volume(root)
     figures = os.statvfs(root)
     return figures.f_bavail * figures.f_frsize
 

@@ -78,12 +78,7 @@ class Volume:
 
     def sync(self) -> None:
         """Everything written so far is on the device."""
-        fd = os.open(self.root, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            if _libc.syncfs(fd) != 0:
-                raise OSError(ctypes.get_errno(), "syncfs")
-        finally:
-            os.close(fd)
+        sync_volume(self.root)
 
     def shut_down(self, how: int) -> None:
         """The file system stops at once; `how` is DROP_LOG or FLUSH_LOG (T2)."""
@@ -161,6 +156,17 @@ class Bench:
         finally:
             _detach(device)
             root.rmdir()
+
+
+def sync_volume(root: Path) -> None:
+    """Everything written so far to the file system of `root` is on its device, and nothing of any other is: a test
+    beside this one may be about what is lost unsynced."""
+    fd = os.open(root, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        if _libc.syncfs(fd) != 0:
+            raise OSError(ctypes.get_errno(), "syncfs")
+    finally:
+        os.close(fd)
 
 
 @contextlib.contextmanager
