@@ -21,7 +21,7 @@ from ckptdeck.core.states import Kind, Role
 from ckptdeck.core.survey import Survey, take_survey
 from ckptdeck.core.verify import verify_one
 from tests.crash.contents import Content
-from tests.crash.faults import NAMING, Call, FaultyFileSystem, Kill, Killed, record_calls
+from tests.crash.faults import NAMING, Call, FaultyFileSystem, Killed
 from tests.crash.sandbox import HOUR, Sandbox, machine
 
 SIZE = 200_000
@@ -200,14 +200,18 @@ def rotten_copy_there(sandbox: Sandbox) -> None:
 
 def killed_at(sandbox: Sandbox, prepare: Scene, act: Act, matches: Callable[[Call], bool]) -> None:
     """`prepare`, then an `act` that died before the first of its calls of which `matches` says yes."""
-    scratch = Sandbox.fresh(sandbox.base / "rehearsal")
-    prepare(scratch)
-    calls = record_calls(lambda fs: act(fs, scratch))
-    at = next(call.number for call in calls if matches(call))
-    scratch.remove()
+
+    def die_there(call: Call) -> None:
+        if matches(call):
+            fs.die()
+
     prepare(sandbox)
-    with contextlib.suppress(Killed):
-        act(FaultyFileSystem(Kill(at)), sandbox)
+    fs = FaultyFileSystem(before=die_there)
+    try:
+        act(fs, sandbox)
+    except Killed:
+        return
+    raise AssertionError("it never came to the call it was to die before")
 
 
 def _replace_with_middle(fs: FileSystem, sandbox: Sandbox) -> None:
