@@ -1,4 +1,4 @@
-"""Markers by directory, the real file systems, and the skips a run may have.
+"""Workers, markers by directory, the real file systems, the figures at the end, and the skips a run may have.
 
 A test that needs root, loop devices, a tool or a library skips elsewhere with a reason. On a machine that has them a
 skip would be a proof that silently stopped being one, so there it fails the run.
@@ -13,13 +13,17 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from tests.crash.figures import FIGURES
 from tests.crash.volumes import Bench, may_mount, why_no_volumes
 from tests.integrations.extra import MODULES as INTEGRATIONS
 
 HERE = Path(__file__).parent
+MOST_WORKERS = 4
+"""More would only wait for each other's disk."""
 MARKED_DIRECTORIES = ("crash", "terminal")
 
 
@@ -75,6 +79,12 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
     made.close()
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """One for each core this process may use."""
+    return min(len(os.sched_getaffinity(0)), MOST_WORKERS)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         for directory in MARKED_DIRECTORIES:
@@ -107,6 +117,27 @@ def pytest_make_collect_report(
             report.outcome = "failed"
             report.longrepr = f"{collector.nodeid} skipped where it has to run ({needs}): {report.longrepr}"
     return report
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """A worker hands in what it counted."""
+    handed_in = getattr(session.config, "workeroutput", None)
+    if handed_in is not None:
+        handed_in["figures"] = dict(FIGURES)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any, error: object) -> None:
+    """Adds up what the workers counted; one that died has handed in nothing, and fails the run."""
+    if error is None:
+        FIGURES.update(node.workeroutput["figures"])
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    if FIGURES:
+        terminalreporter.section("crash safety")
+        for what, number in sorted(FIGURES.items()):
+            terminalreporter.write_line(f"{number:>8}  {what}")
 
 
 def _has_to_run(node: str) -> str | None:

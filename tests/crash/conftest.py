@@ -1,4 +1,4 @@
-"""Shared by the crash tests: fresh pairs of sets, and the figures at the end."""
+"""Shared by the crash tests: fresh pairs of sets."""
 
 from __future__ import annotations
 
@@ -9,15 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.crash.figures import FIGURES
 from tests.crash.sandbox import Sandbox
-
-
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    if FIGURES:
-        terminalreporter.section("crash safety")
-        for what, number in FIGURES.items():
-            terminalreporter.write_line(f"{number:>8}  {what}")
 
 
 @pytest.fixture
