@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from ckptdeck.core import scan
+from ckptdeck.core import side_look
 from ckptdeck.core.filesystem import FileSystem
 from ckptdeck.core.samples import Sample, encode_sample
 from ckptdeck.core.sighting import Volume
@@ -51,7 +51,7 @@ def apart(deck: Deck, monkeypatch: pytest.MonkeyPatch) -> None:
             "ext4", "local", total, free, 10_000, False, found.device + is_mirror, False, f"{found.mount}{is_mirror}"
         )
 
-    monkeypatch.setattr(scan, "volume_of", made_up)
+    monkeypatch.setattr(side_look, "volume_of", made_up)
 
 
 def at_rest(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -61,7 +61,7 @@ def at_rest(monkeypatch: pytest.MonkeyPatch) -> None:
     def as_first_seen(fs: FileSystem, path: str) -> Volume:
         return seen.setdefault(path, volume_of(fs, path))
 
-    monkeypatch.setattr(scan, "volume_of", as_first_seen)
+    monkeypatch.setattr(side_look, "volume_of", as_first_seen)
 
 
 def test_one_look_answers_how_many_when_what_for_and_what_to_do(deck: Deck, monkeypatch: pytest.MonkeyPatch) -> None:
