@@ -27,13 +27,15 @@ _BARE = (
     "type('Bare', (App,), {'compose': lambda self: [Static('bare and ready')]})().run()"
 )
 """The least a Textual application can be."""
+_INSTALLED = ("env", "-u", "PYTHONDONTWRITEBYTECODE")
+"""Compiled modules are kept, as an installation does: else ours alone would be compiled at each start."""
 _TICK = 0.005
 
 
 @contextmanager
 def bare_app(home: Path) -> Iterator[Pseudo]:
     """After its first paint."""
-    with open_pseudo(sys.executable, "-c", _BARE, home=str(home)) as terminal:
+    with open_pseudo(*_INSTALLED, sys.executable, "-c", _BARE, home=str(home)) as terminal:
         terminal.wait_for("bare and ready", between=0.002)
         yield terminal
 
@@ -41,7 +43,7 @@ def bare_app(home: Path) -> Iterator[Pseudo]:
 @contextmanager
 def console(primary: str, mirror: str, home: Path, seen: str) -> Iterator[Pseudo]:
     """Once `seen` is on its screen."""
-    with open_pseudo(*CKPTDECK, primary, mirror, home=str(home)) as terminal:
+    with open_pseudo(*_INSTALLED, *CKPTDECK, primary, mirror, home=str(home)) as terminal:
         terminal.wait_for(seen, between=0.002)
         yield terminal
 

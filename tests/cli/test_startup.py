@@ -57,3 +57,10 @@ def test_looking_at_a_set_at_rest_loads_no_format_and_no_planner(tmp_path: Path,
     assert code == 0
     assert needless == set()
     assert not modules & (_HEAVY | _SELDOM)
+
+
+def test_a_console_paints_before_it_loads_what_changes_files() -> None:
+    console = "import sys, ckptdeck.monitor.engine, ckptdeck.tui.run; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", console], capture_output=True, text=True, check=True)
+    later = ("core.apply", "core.probes", "core.publish", "core.removal", "core.transfer", "core.verify")
+    assert not {f"ckptdeck.{name}" for name in later} & set(done.stdout.split())

@@ -10,10 +10,11 @@ from ckptdeck.cli.known_names import require_known
 from ckptdeck.cli.plan_file import SavedPlan, read_plan_file, restrict
 from ckptdeck.cli.session import Session, require_changeable
 from ckptdeck.core.amounts import counted
-from ckptdeck.core.apply import apply, error_of_refusal
+from ckptdeck.core.apply import apply
 from ckptdeck.core.errors import UsageError
 from ckptdeck.core.guards import WAITING
 from ckptdeck.core.plans.plan import Act, ItemResult, Outcome, Plan, PlanItem, PlanResult
+from ckptdeck.core.plans.refusals import error_of_refusal
 from ckptdeck.core.states import Role
 from ckptdeck.core.values import replace
 from ckptdeck.monitor import log

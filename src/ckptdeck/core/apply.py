@@ -16,12 +16,12 @@ from ckptdeck.core.errors import (
     NoSpace,
     Refused,
     RottenSource,
-    UsageError,
     VolumeSuspect,
     from_os_error,
 )
 from ckptdeck.core.host import Host
-from ckptdeck.core.plans.plan import Act, ItemResult, Outcome, Plan, PlanItem, PlanResult, Refusal
+from ckptdeck.core.plans.plan import Act, ItemResult, Outcome, Plan, PlanItem, PlanResult
+from ckptdeck.core.plans.refusals import error_of_refusal
 from ckptdeck.core.policy import Policy
 from ckptdeck.core.progress import UNHURRIED, Effort
 from ckptdeck.core.recovery import sweep_temporaries
@@ -33,7 +33,6 @@ _TRANSIENT = frozenset({errno.EBUSY, errno.ETXTBSY, errno.EAGAIN, errno.ESTALE, 
 _PAUSES = (0.5, 2.0)
 """Seconds before each retry of what may go away by itself."""
 _NEEDS_BOTH = frozenset({Act.COPY, Act.REPAIR, Act.POINTER, Act.DELETE})
-_VOLUME_GUARDS = frozenset({"not-mounted", "wrong-set", "two-controls", "unreadable"})
 
 
 def apply(
@@ -76,17 +75,6 @@ def apply(
             if on_result is not None:
                 on_result(result)
     return PlanResult(plan, tuple(results))
-
-
-def error_of_refusal(refusal: Refusal) -> CkptdeckError:
-    """The error, with its exit code, that a refused plan means."""
-    if refusal.guard == "no-space":
-        return NoSpace(refusal.text)
-    if refusal.guard in _VOLUME_GUARDS:
-        return VolumeSuspect(refusal.text)
-    if refusal.guard == "no-mirror":
-        return UsageError(refusal.text)
-    return Refused(refusal.text, guard=refusal.guard)
 
 
 def _initialise(host: Host, pair: Pair) -> Pair:

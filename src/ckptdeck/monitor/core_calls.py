@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import TYPE_CHECKING
 
-from ckptdeck.core.apply import apply
 from ckptdeck.core.checkpoint_set import (
     CheckpointSet,
     Pair,
@@ -39,8 +39,10 @@ from ckptdeck.core.sighting import Inventory
 from ckptdeck.core.states import Role
 from ckptdeck.core.survey import Survey
 from ckptdeck.core.values import dataclass
-from ckptdeck.core.verify import Verification, verify_one
 from ckptdeck.monitor.policy_file import read_policy
+
+if TYPE_CHECKING:
+    from ckptdeck.core.verify import Verification
 
 Planner = Callable[[Survey, Sequence[str], Mapping[str, str]], Plan]
 
@@ -78,9 +80,30 @@ def core_calls() -> CoreCalls:
         compose=Composer().compose,
         planners=PLANNERS,
         find_pair=find_pair,
-        apply=apply,
-        verify_one=verify_one,
+        apply=_apply,
+        verify_one=_verify_one,
     )
+
+
+def _apply(
+    host: Host,
+    pair: Pair,
+    policy: Policy,
+    plan: Plan,
+    effort: Effort,
+    tell: Callable[[ItemResult], None],
+    confirmed_count: int | None,
+) -> PlanResult:
+    # What reads and changes files is half of the core. A console paints before it loads that, and may never need it.
+    from ckptdeck.core.apply import apply
+
+    return apply(host, pair, policy, plan, effort, tell, confirmed_count)
+
+
+def _verify_one(host: Host, checkpoint_set: CheckpointSet, name: str, effort: Effort) -> Verification:
+    from ckptdeck.core.verify import verify_one
+
+    return verify_one(host, checkpoint_set, name, effort)
 
 
 def _adopt(survey: Survey, names: Sequence[str], options: Mapping[str, str]) -> Plan:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from ckptdeck.core.apply import error_of_refusal
 from ckptdeck.core.checkpoint_set import CheckpointSet
 from ckptdeck.core.errors import Cancelled, CkptdeckError, PartlyDone, Refused, UsageError, VolumeSuspect
 from ckptdeck.core.host import Host
 from ckptdeck.core.plans.plan import Act, ItemResult, Outcome, Plan, PlanItem, PlanResult
+from ckptdeck.core.plans.refusals import error_of_refusal
 from ckptdeck.core.policy import Policy
 from ckptdeck.core.progress import Effort
 from ckptdeck.core.safe_text import visible
