@@ -170,6 +170,23 @@ def test_ctrl_c_while_the_scene_is_built_ends_everything(place: Path, console: C
     assert os.listdir(place) == []
 
 
+def users_of(directory: Path) -> Iterator[psutil.Process]:
+    """Who names it, or something in it, on the command line."""
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.Error):
+            if any(word.startswith(str(directory)) for word in process.cmdline()):
+                yield process
+
+
+def test_a_demo_that_runs_and_one_that_was_kept_lose_nothing(place: Path, console: Console) -> None:
+    assert run_demo(place, "--keep").returncode == 0
+    wait_until(console.shows_a_save)
+    both = set(place.iterdir())
+    assert len(both) == 2
+    assert run_demo(place).returncode == 0
+    assert set(place.iterdir()) == both
+
+
 def test_the_trainer_does_not_outlive_a_killed_console(place: Path, console: Console) -> None:
     wait_until(console.shows_a_save)
     trainer = console.trainer
@@ -177,3 +194,11 @@ def test_the_trainer_does_not_outlive_a_killed_console(place: Path, console: Con
     wait_until(console.has_ended)
     wait_until(lambda: not trainer.is_running())
     assert not list(place.glob("*/ckpt/*750*")), "what it was saving has no name"
+    (left,) = place.iterdir()
+    others = {place / "ckptdeck-demo-of-others", place / "mine"}
+    for other in others:
+        (other / "ckpt").mkdir(parents=True)
+    (place / "ckptdeck-demo-link").symlink_to(place / "mine")
+    wait_until(lambda: not any("ckptdeck" in str(process.cmdline()) for process in users_of(left)))
+    assert run_demo(place).returncode == 0
+    assert set(place.iterdir()) == {*others, place / "ckptdeck-demo-link"}

@@ -19,6 +19,7 @@ from typing import NoReturn
 from ckptdeck.core.errors import ItemFailed, UsageError, describe_os_error, from_os_error
 from ckptdeck.core.safe_text import shell_word, visible
 from ckptdeck.core.values import dataclass
+from ckptdeck.demo.place import let_go, make_place, remove_leftovers
 from ckptdeck.demo.scene import STEP_INTERVAL, Scene, build_scene
 from ckptdeck.monitor.host import this_host
 
@@ -62,8 +63,9 @@ def run(options: DemoOptions, *, terminal: bool | None = None) -> int:
     if terminal is None:
         terminal = all(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr))
     with _signals_end_it():
+        remove_leftovers()
         try:
-            directory = tempfile.mkdtemp(prefix="ckptdeck-demo-")
+            directory, lock = make_place()
         except OSError as error:
             raise from_os_error(error, f"Making a directory in {visible(tempfile.gettempdir())}") from error
         builder = os.getpid()
@@ -74,6 +76,7 @@ def run(options: DemoOptions, *, terminal: bool | None = None) -> int:
             if os.getpid() == builder:  # the console works in a child, and errors are raised there (stand_in.py)
                 with _undisturbed():
                     _leave(directory, keep=options.keep)
+                    os.close(lock)
 
 
 def _build(directory: str, size: int) -> Scene:
@@ -139,6 +142,7 @@ def _end(process: subprocess.Popen[str]) -> None:
 
 def _leave(directory: str, *, keep: bool) -> None:
     if keep:
+        let_go(directory)
         sides = " ".join(shell_word(os.path.join(directory, side)) for side in ("ckpt", "mirror"))
         print(f"Kept: {visible(directory)}. Look again with: ckptdeck console {sides}", file=sys.stderr)
         return
