@@ -34,13 +34,13 @@ class Watched:
         """Lets something happen, or nothing, and looks."""
         told = [self.happenings.happen() for _ in range(self.chance.choice((0, 1, 2)))]
         before = self.register
-        seen = dict(before.by_name)
+        seen = Register(before.inventory, MIN_AGE)
         paths = {path for _, some in told for path in some}
         named = look_again(self.bench.host, self.bench.found, DEFAULT_POLICY, before, paths)
         if named is not None:
             return named.changes
         self.register = Register(scan(self.bench.host, self.bench.found, DEFAULT_POLICY, before.inventory), MIN_AGE)
-        return self.register.changes_since(seen)
+        return seen.changes_to(self.register.inventory)
 
 
 @pytest.fixture

@@ -45,8 +45,8 @@ def look_again(
 ) -> NamedInventory | None:
     """The side as a whole, where only what lies at `paths`, in the set or in its bookkeeping, may have changed.
 
-    None when everything has to be looked at. After that, and after an error, `register` must not be used again.
-    Raises OSError. `policy` reads names as the one of the look before did.
+    None when everything has to be looked at. Raises OSError; after an error `register` must not be used again.
+    `policy` reads names as the one of the look before did.
     """
     before, bare = register.inventory, bare_inventory(host, checkpoint_set)
     if not bare.condition.readable or before.beside is None or _whose(bare) != _whose(before):

@@ -35,18 +35,17 @@ class Register:
     def follow(self, inventory: Inventory, changes: Changes) -> None:
         """Takes what a look at some names found; `by_name` has it already."""
         self.inventory = inventory
-        for name, sighting in changes.items():
-            if sighting is not None and self._is_restless(sighting):
-                self.restless.add(name)
-            else:
-                self.restless.discard(name)
+        seen = ((name, self.by_name.get(name)) for name in self.restless | changes.keys())
+        self.restless = {name for name, sighting in seen if sighting is not None and self._is_restless(sighting)}
 
-    def changes_since(self, before: Mapping[str, Sighting]) -> Changes:
-        """What is seen otherwise than it was in `before`."""
+    def changes_to(self, inventory: Inventory) -> Changes:
+        """What is seen otherwise in `inventory` than it was the last time."""
+        now = {sighting.name: sighting for sighting in inventory.sightings}
+        before = self.by_name
         changes: dict[str, Sighting | None] = {
-            name: sighting for name, sighting in self.by_name.items() if before.get(name) is not sighting
+            n: sighting for n, sighting in now.items() if before.get(n) is not sighting
         }
-        changes.update(dict.fromkeys(before.keys() - self.by_name.keys()))
+        changes.update(dict.fromkeys(before.keys() - now.keys()))
         return changes
 
     def put(self, name: str, sighting: Sighting | None) -> None:

@@ -33,16 +33,19 @@ class Eye:
             return None
         self._register = None  # a look that fails leaves it half done
         named = self._core.look_again(host, found, policy, register, paths)
+        self._register = register
         if named is None:
             return None
-        self._register, self._seen = register, named.inventory
+        self._seen = named.inventory
         return Look(found, named.inventory, complete=False, changes=named.changes)
 
     def _look_at_everything(self, host: Host, found: CheckpointSet, policy: Policy) -> Look:
-        before = self._seen
+        before, known = self._seen, self._register
         inventory = self._core.scan(host, found, policy, before)
-        self._seen, self._register = inventory, Register(inventory, policy.min_age)
-        if before is None:
-            return Look(found, inventory)
-        seen = {sighting.name: sighting for sighting in before.sightings}
-        return Look(found, inventory, changes=self._register.changes_since(seen))
+        self._seen = inventory
+        changes = None if known is None else known.changes_to(inventory)
+        if known is not None and not changes:
+            known.follow(inventory, {})  # at rest: nothing has to be sorted by name again
+        else:
+            self._register = Register(inventory, policy.min_age)
+        return Look(found, inventory, changes=changes)
