@@ -209,10 +209,10 @@ class Surveyor:
                 return
             if place is None:
                 del self._watchers[role]
+                self._lookouts[role].watched(False)
             else:
-                watcher = Watcher(
-                    (look.found.root, *directories_of(look.found)), self._lookouts[role], self._ways.watch
-                )
+                watched = (look.found.root, *directories_of(look.found))
+                watcher = Watcher(watched, self._lookouts[role], self._ways.watch)
                 self._watchers[role] = (place, watcher)
                 watcher.start()
         if present is not None:

@@ -65,7 +65,8 @@ class Watcher:
         except OSError:
             return  # no watches left, or the directory went away: polling sees all the same, only later
         finally:
-            self._listener.watched(False)
+            if not self._stop.is_set():  # who stopped it may have set another one in its place
+                self._listener.watched(False)
 
 
 def worth_a_look(change: str, name: str) -> bool:
