@@ -101,6 +101,31 @@ def test_every_row_fills_every_width_exactly() -> None:
             assert width_of(row_line(one, view, columns, width, cursor=True, chosen=True)) == width
 
 
+def test_a_foreign_name_takes_the_room_of_the_figures_it_has_not() -> None:
+    view = look(scenes.snapshot(), scenes.NOW, None, Lock.LOCKED)
+    assert view.survey is not None
+    steps = [entry for entry in entries_of(view.survey) if entry.label.isdigit()]
+    foreign = Entry("n", "notes_of_the_night_shift.txt", None, None, foreign=(Role.PRIMARY,))
+    for width, cells in ((100, 15), (240, len(foreign.label))):
+        columns = columns_for(width, [*steps, foreign], single=False)
+        said = text_of(row_line(foreign, view, columns, width, cursor=False, chosen=False)).split()[0]
+        assert len(said) >= cells
+        assert foreign.label.startswith(said.rstrip("…"))
+
+
+def test_what_both_sides_share_has_one_head_and_the_rate_no_column_that_takes_a_side_s_room() -> None:
+    view = look(scenes.snapshot(), scenes.NOW, None, Lock.LOCKED)
+    assert view.survey is not None
+    entries = [entry for entry in entries_of(view.survey) if entry.label.isdigit()]
+    heads = {
+        width: text_of(head_line(columns_for(width, entries, single=False), Order.NEWEST, width)).split()
+        for width in (60, 100, 120)
+    }
+    assert heads[60] == ["step", "primary+mirror", "verdict"]
+    assert "rate" not in heads[100]
+    assert "rate" in heads[120]
+
+
 def test_the_head_that_sorts_keeps_its_mark_beside_short_steps() -> None:
     view = look(scenes.snapshot(), scenes.NOW, None, Lock.LOCKED)
     assert view.survey is not None

@@ -17,6 +17,8 @@ GAP = "  "
 VERDICT = 11
 SIDE_FULL = 24
 """Cells a side wants before further columns get room: `✗ TRUNCATED 1.82/2.47G`."""
+SIDE_ROOMY, SIDE_MOST = 30, 40
+"""Cells a side has before the rate gets a column of its own, which is empty most of the time, and at most."""
 FOLD_BELOW = 72
 """Below this width both sides share one column."""
 PHASES = {"hash": "hashing", "copy": "copying", "read back": "reading back", "sync": "syncing"}
@@ -61,13 +63,14 @@ def columns_for(width: int, entries: Sequence[Entry], *, single: bool) -> Column
     room = width - 3 - label - len(GAP) - VERDICT - len(GAP)
     sides = 1 if folded or single else 2
     extras = {"size": 0, "saved": 0, "rate": 0}
-    wanted = sides * (SIDE_FULL + len(GAP))
-    for name, cells in (("size", 6), ("saved", 5), ("rate", 7)):
-        if not folded and room - wanted >= cells + len(GAP):
+    for name, cells, least in (("size", 6, SIDE_FULL), ("saved", 5, SIDE_FULL), ("rate", 7, SIDE_ROOMY)):
+        if not folded and room - sides * (least + len(GAP)) >= cells + len(GAP):
             extras[name] = cells
             room -= cells + len(GAP)
     side = max(4, room // sides - (len(GAP) if sides == 2 else 0))
-    return Columns(label, digits, min(side, 40), folded=folded, single=single, **extras)
+    left_over = sides * max(0, side - SIDE_MOST)
+    label += max(0, min(left_over, max((len(entry.label) for entry in entries), default=0) - label))
+    return Columns(label, digits, min(side, SIDE_MOST), folded=folded, single=single, **extras)
 
 
 def head_line(columns: Columns, order: Order, width: int) -> Line:
@@ -77,7 +80,7 @@ def head_line(columns: Columns, order: Order, width: int) -> Line:
     heads += [("size", columns.size)] if columns.size else []
     heads += [("saved", columns.saved)] if columns.saved else []
     if columns.folded:
-        both = "primary mirror" if columns.side >= 14 else "both"
+        both = "primary+mirror" if columns.side >= 14 else "both"
         heads.append(("primary" if columns.single else both, columns.side))
     else:
         heads += [(str(role), columns.side) for role in ((Role.PRIMARY,) if columns.single else Role)]
@@ -101,9 +104,9 @@ def row_line(entry: Entry, view: View, columns: Columns, width: int, *, cursor: 
         Piece(" "),
         _label(entry, columns),
     ]
-    if columns.size:
+    if columns.size and not entry.foreign:
         pieces += [Piece(GAP), Piece(pad(measures.size(entry.size) if entry.size else "", columns.size, right=True))]
-    if columns.saved:
+    if columns.saved and not entry.foreign:
         saved = "" if entry.saved_at is None else measures.since(view.now, entry.saved_at)
         pieces += [Piece(GAP), Piece(pad(saved, columns.saved, right=True), Ink.MUTED)]
     pieces += _sides(entry, view, columns)
@@ -122,8 +125,11 @@ def verdict_ink(entry: Entry) -> Ink:
 
 
 def _label(entry: Entry, columns: Columns) -> Piece:
+    if entry.foreign:  # it has no figures, and takes their room
+        figures = sum(cells + len(GAP) for cells in (columns.size, columns.saved) if cells)
+        return Piece(pad(entry.label, columns.label + figures), Ink.MUTED)
     text = entry.label.rjust(columns.digits) if entry.label.isdigit() else entry.label
-    return Piece(pad(text, columns.label), Ink.MUTED if entry.foreign else Ink.STRONG)
+    return Piece(pad(text, columns.label), Ink.STRONG)
 
 
 def _sides(entry: Entry, view: View, columns: Columns) -> list[Piece]:
