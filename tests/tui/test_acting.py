@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from textual.events import MouseScrollDown
+
 from ckptdeck.core.errors import VolumeSuspect
 from ckptdeck.core.plans.plan import Plan, Refusal
+from ckptdeck.tui.widgets.line_view import LineScroll
 from tests.tui import scenes
 from tests.tui.console import HandClock, open_console
 
@@ -122,6 +125,17 @@ async def test_a_long_plan_says_how_much_waits_below_and_scrolls() -> None:
         await console.press("asterisk", "m")
         assert "more below" in console.text
         await console.press("G")
+        assert "more below" not in console.text
+
+
+async def test_the_wheel_too_tells_how_much_waits_below() -> None:
+    async with open_console(start_locked=False) as console:
+        await console.press("asterisk", "m")
+        assert "more below" in console.text
+        text = console.app.screen.query_one("#text", LineScroll)
+        while text.hidden_below:
+            text.post_message(MouseScrollDown(text, 1, 1, 0, 0, 0, shift=False, meta=False, ctrl=False))
+            await console.press()
         assert "more below" not in console.text
 
 

@@ -49,10 +49,6 @@ class ScrollingModal(ModalScreen[Result]):
 
     def _scroll(self, lines: int) -> None:
         self.text.scroll_by(lines)
-        self.scrolled()
-
-    def scrolled(self) -> None:
-        """Called after the text moved."""
 
 
 class Deafness:

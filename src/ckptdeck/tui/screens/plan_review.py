@@ -85,12 +85,12 @@ class PlanReview(ScrollingModal[Decision]):
         )
         self.query_one("#demand", LineView).show(self._demand_lines)
         self.text.show(lambda width: plan_lines(plan, self._survey, width))
-        self.scrolled()
+        self._show_choices()
 
-    def on_resize(self) -> None:
-        self.call_after_refresh(self.scrolled)
+    def on_line_scroll_moved(self) -> None:
+        self._show_choices()
 
-    def scrolled(self) -> None:
+    def _show_choices(self) -> None:
         """Says how much waits below, so that nothing is confirmed unread without knowing."""
         below = self.text.hidden_below
         armed = self._armed
@@ -118,7 +118,7 @@ class PlanReview(ScrollingModal[Decision]):
     def _take(self, typed: str, *, missed: bool = False) -> None:
         self._typed, self._missed = typed, missed
         self.query_one("#demand", LineView).rebuild()
-        self.scrolled()
+        self._show_choices()
 
     def action_confirm(self) -> None:
         if not self._can_run or not self._deafness.over:

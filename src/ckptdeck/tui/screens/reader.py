@@ -35,19 +35,14 @@ class Reader(LiveScreen):
 
     def paint(self, view: View) -> None:
         self._text.show(lambda width: self.tell(view, width))
-        self._say_where()
 
-    def on_resize(self) -> None:
-        self.call_after_refresh(self._say_where)
-
-    def _say_where(self) -> None:
+    def on_line_scroll_moved(self) -> None:
         above, below = self._text.hidden_above, self._text.hidden_below
         words = ", ".join(f"{count:,} more {where}" for count, where in ((above, "above"), (below, "below")) if count)
         self.query_one("#strip", LineView).show(lambda width: (spread((), line(Piece(words, Ink.MUTED), " "), width),))
 
     def _scroll(self, lines: int) -> None:
         self._text.scroll_by(lines)
-        self._say_where()
 
     def action_down(self) -> None:
         self._scroll(1)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from textual.geometry import Size
+from textual.message import Message
 
 from ckptdeck.tui.view_model.line import Line
 from ckptdeck.tui.widgets.painted import Painted, Row
@@ -42,6 +43,9 @@ class LineView(Painted):
 class LineScroll(Painted):
     """Lines of which only a part fits; scrolled by whoever has the keys. Of very many only those that show are made."""
 
+    class Moved(Message):
+        """Other lines wait above or below than before."""
+
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
         self._lines: Sequence[Line] = ()
@@ -62,6 +66,7 @@ class LineScroll(Painted):
         if self.size.height:
             self._top = max(0, min(self._top + lines, len(self._lines) - self.size.height))
             self.put([Row(line) for line in self._lines[self._top : self._top + self.size.height]])
+            self.post_message(self.Moved())
 
     @property
     def hidden_above(self) -> int:
