@@ -15,6 +15,7 @@ import logging
 import os
 import shutil
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import BinaryIO, Literal
 
 from ckptdeck.core.checkpoint_set import CheckpointSet, find_set
@@ -28,7 +29,6 @@ from ckptdeck.core.publish_tree import publish_tree
 from ckptdeck.core.record_format import is_metric
 from ckptdeck.core.safe_text import visible
 from ckptdeck.core.states import Condition, Role
-from ckptdeck.core.values import replace
 from ckptdeck.monitor.host import this_host
 
 log = logging.getLogger("ckptdeck")

@@ -21,7 +21,7 @@ print(json.dumps([code, sorted(sys.modules)]))
 _HEAVY = frozenset({"textual", "rich", "asyncio", "psutil", "watchfiles", "importlib.metadata", "multiprocessing"})
 _SELDOM = frozenset(
     {
-        "ctypes", "dataclasses", "decimal", "difflib", "inspect", "logging", "shutil", "statistics", "subprocess",
+        "ctypes", "decimal", "difflib", "logging", "shutil", "statistics", "subprocess",
         "tempfile", "tomllib",
     }
 )  # fmt: skip

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping
+from dataclasses import replace
 
 from ckptdeck.cli import json_output, plan_text, text
 from ckptdeck.cli.known_names import require_known
@@ -16,7 +17,6 @@ from ckptdeck.core.guards import WAITING
 from ckptdeck.core.plans.plan import Act, ItemResult, Outcome, Plan, PlanItem, PlanResult
 from ckptdeck.core.plans.refusals import error_of_refusal
 from ckptdeck.core.states import Role
-from ckptdeck.core.values import replace
 from ckptdeck.monitor import log
 from ckptdeck.monitor.command_line import command_line
 from ckptdeck.monitor.core_calls import PLANNERS

@@ -6,11 +6,11 @@ Nothing is left behind. Without a terminal the run saves once and its status is 
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 
 from ckptdeck.cli.interruption import Interruption
 from ckptdeck.cli.terminal import Terminal
 from ckptdeck.core.notation import parse_age, parse_size
-from ckptdeck.core.values import replace
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

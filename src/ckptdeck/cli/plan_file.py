@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from ckptdeck.cli.json_output import item_object
 from ckptdeck.core.errors import UsageError, describe_os_error
 from ckptdeck.core.plans.plan import Act, Plan, PlanItem
 from ckptdeck.core.safe_text import name_from_json, visible
-from ckptdeck.core.values import dataclass, replace
+from ckptdeck.core.values import dataclass
 
 _NOT_IN_PLAN = "not-in-plan"
 _LARGEST = 64 << 20

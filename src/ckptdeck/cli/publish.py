@@ -13,6 +13,7 @@ import math
 import os
 import stat
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import BinaryIO
 
 from ckptdeck.cli.arguments import add_directory_options
@@ -28,7 +29,6 @@ from ckptdeck.core.publish import Intent, Published, publish
 from ckptdeck.core.safe_text import json_name, visible
 from ckptdeck.core.states import Role
 from ckptdeck.core.transfer_tree import publish_copy
-from ckptdeck.core.values import replace
 from ckptdeck.monitor import log
 
 STDIN = "-"

@@ -11,6 +11,7 @@ import argparse
 import contextlib
 import os
 from collections.abc import Iterator
+from dataclasses import replace
 
 from ckptdeck.cli.arguments import add_selection
 from ckptdeck.cli.interruption import Interruption
@@ -22,7 +23,6 @@ from ckptdeck.core.resume import answer_resume
 from ckptdeck.core.safe_text import visible
 from ckptdeck.core.states import Role, State
 from ckptdeck.core.survey import ResumePoint, Survey
-from ckptdeck.core.values import replace
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

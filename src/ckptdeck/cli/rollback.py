@@ -6,6 +6,7 @@ Nothing is moved or deleted; what is set aside is no resume point any more and t
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 
 from ckptdeck.cli.action import run_action
 from ckptdeck.cli.arguments import add_action_options, add_selection
@@ -13,7 +14,6 @@ from ckptdeck.cli.interruption import Interruption
 from ckptdeck.cli.session import open_session
 from ckptdeck.cli.terminal import Terminal
 from ckptdeck.core.errors import UsageError
-from ckptdeck.core.values import replace
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

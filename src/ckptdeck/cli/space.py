@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from ckptdeck.cli.arguments import add_selection
 from ckptdeck.cli.findings import volume_code
@@ -23,7 +24,6 @@ from ckptdeck.core.outlook import Outlook, WhatIf, largest_keep, look_ahead
 from ckptdeck.core.samples import Sample
 from ckptdeck.core.states import Role
 from ckptdeck.core.survey import Survey
-from ckptdeck.core.values import replace
 from ckptdeck.monitor.space_samples import read_samples
 
 _AROUND = (1, 3, 6, 12, 24, 48)

@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from ckptdeck.cli.arguments import add_selection
@@ -25,7 +26,6 @@ from ckptdeck.core.policy import Policy
 from ckptdeck.core.record_format import iso
 from ckptdeck.core.safe_text import json_name
 from ckptdeck.core.states import Condition
-from ckptdeck.core.values import replace
 from ckptdeck.monitor.watch_event import Event
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 
 from ckptdeck.core.adoption import adopt, adopt_twins
 from ckptdeck.core.amounts import size_text
@@ -37,7 +38,6 @@ from ckptdeck.core.sighting import Identity, Record, Stamp
 from ckptdeck.core.states import Condition, Kind, Role
 from ckptdeck.core.transfer import Staged, staged_copy
 from ckptdeck.core.unit import Unit
-from ckptdeck.core.values import replace
 from ckptdeck.core.volume import volume_of
 
 _NEEDS_BOTH = frozenset({Act.COPY, Act.REPAIR, Act.POINTER, Act.DELETE, Act.QUARANTINE, Act.PURGE, Act.DISCARD})

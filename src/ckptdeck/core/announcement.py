@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+from dataclasses import replace
 
 from ckptdeck.core.comparison import compare_members, unread
 from ckptdeck.core.errors import InUse
@@ -18,7 +19,6 @@ from ckptdeck.core.safe_text import visible
 from ckptdeck.core.sighting import Record, Warning
 from ckptdeck.core.states import Kind, State
 from ckptdeck.core.unit import OddThing, look_at, unit_of_record
-from ckptdeck.core.values import replace
 from ckptdeck.core.volume import lock_if_free
 
 _PATIENCE, _PATIENCE_PAUSE = 20, 0.1

@@ -7,6 +7,7 @@ import json
 import os
 import stat
 from collections.abc import Mapping
+from dataclasses import replace
 
 from ckptdeck.core.checkpoint_set import CheckpointSet, sibling_control
 from ckptdeck.core.filesystem import FileSystem, read_file
@@ -18,7 +19,6 @@ from ckptdeck.core.safe_text import name_from_json
 from ckptdeck.core.sighting import Member, Quarantined, ReadBefore, Record, Removing
 from ckptdeck.core.states import Condition, Kind, Role
 from ckptdeck.core.unit import OddThing, member_of, walk
-from ckptdeck.core.values import replace
 
 _LIMIT = 64 << 20
 BESIDE_QUARANTINED = (".json", ".record")

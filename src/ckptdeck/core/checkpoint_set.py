@@ -9,13 +9,14 @@ from __future__ import annotations
 import json
 import os
 import stat
+from dataclasses import replace
 from functools import partial
 
 from ckptdeck.core.errors import UsageError, VolumeSuspect, describe_os_error
 from ckptdeck.core.filesystem import FileSystem, is_there, once_more, opened, read_file
 from ckptdeck.core.safe_text import json_name, name_from_json, visible
 from ckptdeck.core.states import Condition, Role
-from ckptdeck.core.values import dataclass, replace
+from ckptdeck.core.values import dataclass
 from ckptdeck.core.volume import awaits_mount
 
 FORMAT = "ckptdeck.set/1"

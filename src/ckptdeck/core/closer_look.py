@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from dataclasses import replace
 from functools import partial
 
 from ckptdeck.core.comparison import compare_unread
@@ -19,7 +20,6 @@ from ckptdeck.core.standing import record_in_force, speaks_of
 from ckptdeck.core.states import Kind, Role
 from ckptdeck.core.times import BELIEVED_FROM_NS, is_quiet
 from ckptdeck.core.unit import OddThing, Unit, look_at
-from ckptdeck.core.values import replace
 
 
 def may_be_written(sighting: Sighting, before: Sighting | None, now: float, min_age: float) -> tuple[Member, ...]:

@@ -6,10 +6,11 @@ Points are (seconds since 1970, bytes free). Between two points the line is stra
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from ckptdeck.core.outlook import Outlook
 from ckptdeck.core.samples import Sample
-from ckptdeck.core.values import dataclass, replace
+from ckptdeck.core.values import dataclass
 
 Point = tuple[float, float]
 

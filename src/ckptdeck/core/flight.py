@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from dataclasses import replace
 
 from ckptdeck.core.amounts import part_of_text, size_text, span_text
 from ckptdeck.core.filesystem import FileSystem, opened
@@ -18,7 +19,7 @@ from ckptdeck.core.safe_text import visible
 from ckptdeck.core.sighting import InFlight, Member, Record, Writer
 from ckptdeck.core.states import FlightState, Kind
 from ckptdeck.core.times import doubt_about, known_age
-from ckptdeck.core.values import dataclass, replace
+from ckptdeck.core.values import dataclass
 
 _SHORTEST_INTERVAL = 0.2
 """Seconds between two looks below which a rate would be noise."""

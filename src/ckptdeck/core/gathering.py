@@ -9,6 +9,7 @@ import errno
 import os
 import stat
 from collections.abc import Container, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from ckptdeck.core.checkpoint_set import CheckpointSet
@@ -31,7 +32,6 @@ from ckptdeck.core.safe_text import visible
 from ckptdeck.core.sighting import Identity, Member, Record, Sighting
 from ckptdeck.core.states import Kind, MemberKind
 from ckptdeck.core.unit import OddThing, member_of, walk
-from ckptdeck.core.values import dataclass, field, replace
 
 _FOREIGN = NameReading(NameRole.FOREIGN, FOREIGN_FAMILY)
 

@@ -7,6 +7,7 @@ checkpoint `verified`, and nothing that could be the trainer's own newer save is
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from types import MappingProxyType
 
 from ckptdeck.core.amounts import counted, moment_text, part_of_text, size_text, span_text
@@ -20,7 +21,7 @@ from ckptdeck.core.standing import digests_marked_bad, receipt_counts, record_in
 from ckptdeck.core.states import Evidence, Kind, Origin, Role, State, Structure
 from ckptdeck.core.times import doubt_about, is_quiet, known_age
 from ckptdeck.core.unit import leading_out
-from ckptdeck.core.values import dataclass, replace
+from ckptdeck.core.values import dataclass
 
 _COARSE_CLOCK_NS = 2_000_000_000
 """Servers and FAT keep times less exactly than they were set (R9)."""

@@ -9,6 +9,7 @@ import contextlib
 import os
 import re
 import uuid
+from dataclasses import replace
 
 from ckptdeck.core.checkpoint_set import (
     LOCK,
@@ -35,7 +36,7 @@ from ckptdeck.core.policy import POLICY_TEMPLATE
 from ckptdeck.core.safe_text import shell_word, visible
 from ckptdeck.core.small_file import write_small_file
 from ckptdeck.core.states import Condition, Role
-from ckptdeck.core.values import dataclass, replace
+from ckptdeck.core.values import dataclass
 from ckptdeck.core.volume import sync_names
 
 # Trainers that list their directory without a filter and would trip over a control directory inside it

@@ -10,6 +10,7 @@ import contextlib
 import errno
 import os
 from collections.abc import Callable, Mapping
+from dataclasses import field
 from typing import TypeVar
 
 import xxhash
@@ -27,7 +28,7 @@ from ckptdeck.core.record_format import (
 from ckptdeck.core.safe_text import is_utf8
 from ckptdeck.core.sighting import Receipt, Record
 from ckptdeck.core.small_file import write_small_file
-from ckptdeck.core.values import dataclass, field
+from ckptdeck.core.values import dataclass
 from ckptdeck.core.volume import sync_names
 
 RECORD, NEXT = ".json", ".json.next"

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from typing import TypeVar
 
 from ckptdeck.core.checkpoint_set import CheckpointSet
 from ckptdeck.core.filesystem import DirectoryEntry, FileSystem
 from ckptdeck.core.manifest import NEXT, Damaged, Kept, Manifest, ManifestContents
 from ckptdeck.core.sighting import ReadBefore, Receipt, Record
-from ckptdeck.core.values import dataclass, replace
+from ckptdeck.core.values import dataclass
 
 _Value = TypeVar("_Value")
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Collection, Container, Iterable, Mapping
+from dataclasses import replace
 
 from ckptdeck.core.checkpoint_set import CheckpointSet
 from ckptdeck.core.filesystem import DirectoryEntry
@@ -28,7 +29,7 @@ from ckptdeck.core.scan import bare_inventory
 from ckptdeck.core.side_look import SideLook, beside
 from ckptdeck.core.sighting import Beside, BestModel, Inventory, ReadBefore, Record, Sighting, Volume
 from ckptdeck.core.states import Kind
-from ckptdeck.core.values import dataclass, replace
+from ckptdeck.core.values import dataclass
 from ckptdeck.core.volume import volume_of
 
 

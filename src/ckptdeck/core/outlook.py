@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from ckptdeck.core.amounts import size_text, span_text
 from ckptdeck.core.samples import OtherGrowth, Sample, other_growth, pooled
 from ckptdeck.core.sides import Projection, Side, Survey
 from ckptdeck.core.space import bytes_still_needed, cadence_of, good_steps, saves_by_inodes, size_of_save, spacing_of
 from ckptdeck.core.states import Role
-from ckptdeck.core.values import dataclass, replace
+from ckptdeck.core.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

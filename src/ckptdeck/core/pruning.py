@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ckptdeck.core.checkpoint_set import LOCK, Pair
 from ckptdeck.core.deletion import delete
 from ckptdeck.core.errors import Refused, RottenSource
@@ -17,7 +19,6 @@ from ckptdeck.core.sighting import Checkpoint
 from ckptdeck.core.states import Kind, Role, State
 from ckptdeck.core.survey import Survey
 from ckptdeck.core.unit import OddThing, Unit, look_at
-from ckptdeck.core.values import replace
 from ckptdeck.core.verify import verify_one
 from ckptdeck.core.volume import volume_of
 

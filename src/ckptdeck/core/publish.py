@@ -15,11 +15,13 @@ The trainer's library, mirror, restore, repair and recover all go through `settl
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import io
 import logging
 import os
 import stat
 from collections.abc import Iterator, Mapping
+from dataclasses import field
 from typing import Protocol
 
 from ckptdeck.core.announcement import announce, withdraw
@@ -44,7 +46,7 @@ from ckptdeck.core.safe_text import visible
 from ckptdeck.core.sighting import Receipt, Record, RecordMember, Stamp, Volume, Warning
 from ckptdeck.core.states import Evidence, Kind, Origin, Role
 from ckptdeck.core.unit import unit_digest
-from ckptdeck.core.values import dataclass, field
+from ckptdeck.core.values import dataclass
 from ckptdeck.core.volume import fsync_directory, in_memory, sync_data, volume_of
 
 log = logging.getLogger("ckptdeck")
@@ -73,7 +75,7 @@ class Intent:
     """A failing announcement fails the publish (copies); else it only warns (a trainer's save)."""
 
 
-@dataclass(slots=True)
+@dataclasses.dataclass(slots=True)
 class Published:
     """What came of it; filled when the publish has ended."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 
 from ckptdeck.core.checkpoint_set import CheckpointSet, Pair, from_condition, with_control
 from ckptdeck.core.errors import Refused, describe_os_error
@@ -15,7 +16,6 @@ from ckptdeck.core.safe_text import shell_word, visible
 from ckptdeck.core.sighting import Identity, Stamp
 from ckptdeck.core.states import Condition, Kind
 from ckptdeck.core.unit import OddThing, Unit, leading_out, look_at
-from ckptdeck.core.values import replace
 
 
 def require_still_there(fs: FileSystem, found: CheckpointSet) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+from dataclasses import replace
 
 from ckptdeck.core.announcement import finish_earlier, is_announced
 from ckptdeck.core.checkpoint_set import SUBDIRECTORIES, CheckpointSet
@@ -30,7 +31,6 @@ from ckptdeck.core.small_file import SUFFIX
 from ckptdeck.core.staging import staging_place
 from ckptdeck.core.states import Evidence
 from ckptdeck.core.unit import OddThing, Unit, look_at, unit_of_record
-from ckptdeck.core.values import replace
 from ckptdeck.core.verify import receipt_of, write_bad_receipt
 from ckptdeck.core.volume import fsync_directory, in_memory, rename_into_place, sync_data, volume_of
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from ckptdeck.core.amounts import counted, span_text
@@ -22,7 +23,6 @@ from ckptdeck.core.sighting import Checkpoint
 from ckptdeck.core.states import BAD, CANDIDATES, NOT_THERE, Condition, FlightState, Kind, Role, State
 from ckptdeck.core.survey import ResumePoint, Side, Step, Survey
 from ckptdeck.core.times import doubt_about, is_quiet
-from ckptdeck.core.values import dataclass, field
 
 if TYPE_CHECKING:
     from ckptdeck.core.plans.plan import Plan

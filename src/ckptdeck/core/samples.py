@@ -10,11 +10,12 @@ import json
 import math
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from itertools import combinations
 
 from ckptdeck.core.amounts import counted, median, size_text, span_text
 from ckptdeck.core.record_format import iso, seconds_of
-from ckptdeck.core.values import dataclass, replace
+from ckptdeck.core.values import dataclass
 
 SPACING = 600.0
 """Seconds between two samples of a volume."""

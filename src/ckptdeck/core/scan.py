@@ -7,6 +7,7 @@ alone; a listing that fails is a condition of the side, and then nothing is call
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 
 from ckptdeck.core.bookkeeping import read_records_of_lost_root
 from ckptdeck.core.checkpoint_set import CheckpointSet
@@ -18,7 +19,6 @@ from ckptdeck.core.policy import Policy
 from ckptdeck.core.side_look import SideLook
 from ckptdeck.core.sighting import Inventory, Sighting
 from ckptdeck.core.states import Condition
-from ckptdeck.core.values import replace
 
 
 def scan(host: Host, checkpoint_set: CheckpointSet, policy: Policy, previous: Inventory | None = None) -> Inventory:

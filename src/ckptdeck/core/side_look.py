@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Container, Mapping
+from dataclasses import replace
 
 from ckptdeck.core.bookkeeping import list_quarantine, list_removals
 from ckptdeck.core.checkpoint_set import CheckpointSet
@@ -27,7 +28,6 @@ from ckptdeck.core.staged_look import StagedLook, look_at_staged, size_of_tree, 
 from ckptdeck.core.states import Kind
 from ckptdeck.core.times import is_quiet
 from ckptdeck.core.unit import member_of
-from ckptdeck.core.values import replace
 from ckptdeck.core.volume import volume_of
 
 

@@ -6,11 +6,12 @@ Only shapes; `survey.py` fills them.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import field
 
 from ckptdeck.core.policy import Policy
 from ckptdeck.core.sighting import Checkpoint, Inventory, Warning
 from ckptdeck.core.states import NOT_THERE, Evidence, Role, State, Verdict
-from ckptdeck.core.values import dataclass, field
+from ckptdeck.core.values import dataclass
 
 _NOT_PRESENT = NOT_THERE | {State.FOREIGN}
 

@@ -7,6 +7,7 @@ Names are relative to the set's root, as `os.fsdecode` gives them.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from ckptdeck.core.safe_text import visible
@@ -22,7 +23,7 @@ from ckptdeck.core.states import (
     State,
     Structure,
 )
-from ckptdeck.core.values import dataclass, field
+from ckptdeck.core.values import dataclass
 
 if TYPE_CHECKING:
     from ckptdeck.core.manifest import ManifestContents

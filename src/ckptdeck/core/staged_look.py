@@ -6,6 +6,7 @@ import contextlib
 import os
 import stat
 from collections.abc import Collection
+from dataclasses import replace
 
 from ckptdeck.core.checkpoint_set import CheckpointSet
 from ckptdeck.core.filesystem import FileSystem
@@ -15,7 +16,7 @@ from ckptdeck.core.manifest import ManifestContents, store_name
 from ckptdeck.core.sighting import Member
 from ckptdeck.core.states import MemberKind
 from ckptdeck.core.unit import OddThing, member_of, walk
-from ckptdeck.core.values import dataclass, replace
+from ckptdeck.core.values import dataclass
 from ckptdeck.core.volume import volume_of
 
 _ASKED = 64

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from ckptdeck.core.amounts import size_text
 from ckptdeck.core.checkpoint_set import Pair
@@ -26,7 +27,6 @@ from ckptdeck.core.space import project
 from ckptdeck.core.standing import digests_marked_bad
 from ckptdeck.core.states import BAD, CANDIDATES, NOT_THERE, FlightState, Role, State
 from ckptdeck.core.times import all_alike, known_age
-from ckptdeck.core.values import replace
 from ckptdeck.core.verdict import align
 
 _NOT_TO_POINT_AT = BAD | {State.SUSPECT, State.UNSAFE_WRITE}

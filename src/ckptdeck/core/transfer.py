@@ -7,8 +7,10 @@ and, where the source was not recorded or not proven yet, is the source's own pr
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import os
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Protocol
 
 from ckptdeck.core.adoption import record_in_place
@@ -32,7 +34,7 @@ from ckptdeck.core.sighting import Identity, Record, RecordMember, Volume, Warni
 from ckptdeck.core.states import Kind, Origin, Role
 from ckptdeck.core.transfer_tree import copy_tree, tree_for
 from ckptdeck.core.unit import Unit, unit_digest
-from ckptdeck.core.values import dataclass, replace
+from ckptdeck.core.values import dataclass
 from ckptdeck.core.verify import known_records, receipt_of, write_bad_receipt
 from ckptdeck.core.volume import fsync_directory, volume_of
 
@@ -41,7 +43,7 @@ class _Stage(Nameable, Protocol):
     def discard(self) -> None: ...
 
 
-@dataclass(slots=True)
+@dataclasses.dataclass(slots=True)
 class Staged:
     """A proven copy that has no name yet."""
 

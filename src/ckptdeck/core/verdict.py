@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 
 from ckptdeck.core.naming import FOREIGN_FAMILY, order_key
 from ckptdeck.core.safe_text import shell_word, visible
 from ckptdeck.core.sides import Side, Step
 from ckptdeck.core.sighting import Checkpoint, InFlight, Sighting
 from ckptdeck.core.states import BAD, CANDIDATES, NOT_THERE, FlightState, Kind, Role, State, Verdict
-from ckptdeck.core.values import dataclass
 
 _BEING_WRITTEN = frozenset({FlightState.LIVE, FlightState.UNKNOWN})
 _GONE_FOR_GOOD = frozenset({State.REMOVED, State.ABSENT})

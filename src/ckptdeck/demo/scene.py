@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 
 from ckptdeck.core.apply import apply
 from ckptdeck.core.checkpoint_set import Pair, find_pair
@@ -20,7 +21,7 @@ from ckptdeck.core.policy import DEFAULT_POLICY
 from ckptdeck.core.progress import Clock
 from ckptdeck.core.publish import Intent, publish
 from ckptdeck.core.survey import take_survey
-from ckptdeck.core.values import dataclass, replace
+from ckptdeck.core.values import dataclass
 from ckptdeck.demo.safetensors_file import write_safetensors_file
 from ckptdeck.demo.torch_file import Sink, write_torch_file
 from ckptdeck.demo.training import ROLLING_NAME, checkpoint_name, loss_at

@@ -6,10 +6,12 @@ A picture of a side that does not answer any more must not lead to a deletion, h
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ckptdeck.core.checkpoint_set import CheckpointSet
 from ckptdeck.core.sighting import Inventory
 from ckptdeck.core.states import Condition, Role
-from ckptdeck.core.values import dataclass, replace
+from ckptdeck.core.values import dataclass
 from ckptdeck.monitor.looking import Look
 
 

@@ -11,6 +11,7 @@ import os
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
+from dataclasses import replace
 
 from ckptdeck.core.errors import Refused, UsageError
 from ckptdeck.core.host import Host
@@ -19,7 +20,6 @@ from ckptdeck.core.policy import Policy
 from ckptdeck.core.safe_text import visible
 from ckptdeck.core.sighting import Checkpoint
 from ckptdeck.core.survey import Side, Survey
-from ckptdeck.core.values import replace
 from ckptdeck.monitor.activity import ActivityLog
 from ckptdeck.monitor.core_calls import CoreCalls, core_calls
 from ckptdeck.monitor.desk import Desk

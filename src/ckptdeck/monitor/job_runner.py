@@ -15,11 +15,12 @@ import itertools
 import threading
 from collections import deque
 from collections.abc import Callable, Mapping
+from dataclasses import field, replace
 
 from ckptdeck.core.errors import Cancelled, CkptdeckError, Refused, UsageError, from_os_error
 from ckptdeck.core.plans.plan import ItemResult, PlanItem
 from ckptdeck.core.progress import CancelToken, Clock, Effort, Progress
-from ckptdeck.core.values import dataclass, field, replace
+from ckptdeck.core.values import dataclass
 from ckptdeck.monitor.meter import Meter
 from ckptdeck.monitor.snapshot import Job, JobState
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Collection
+from dataclasses import replace
 from typing import Any
 
 from ckptdeck.core.checkpoint_set import CheckpointSet
@@ -19,7 +20,7 @@ from ckptdeck.core.register import Changes
 from ckptdeck.core.samples import Sample
 from ckptdeck.core.sighting import Inventory
 from ckptdeck.core.states import FlightState, Role
-from ckptdeck.core.values import dataclass, replace
+from ckptdeck.core.values import dataclass
 from ckptdeck.monitor.snapshot import SideActivity
 
 Wait = Callable[[threading.Event, float], object]

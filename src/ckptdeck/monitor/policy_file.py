@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from dataclasses import replace
 
 from ckptdeck.core.checkpoint_set import POLICY
 from ckptdeck.core.errors import UsageError, describe_os_error
 from ckptdeck.core.filesystem import FileSystem, read_file
 from ckptdeck.core.policy import DEFAULT_POLICY, Policy, parse_policy
 from ckptdeck.core.safe_text import visible
-from ckptdeck.core.values import dataclass, replace
+from ckptdeck.core.values import dataclass
 
 _LIMIT = 1 << 20
 

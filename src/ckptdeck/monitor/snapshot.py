@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
@@ -11,7 +12,7 @@ from ckptdeck.core.progress import Progress
 from ckptdeck.core.samples import Sample
 from ckptdeck.core.states import Role
 from ckptdeck.core.survey import Survey
-from ckptdeck.core.values import dataclass, field
+from ckptdeck.core.values import dataclass
 from ckptdeck.monitor.log import LogEntry as LogEntry
 
 if TYPE_CHECKING:

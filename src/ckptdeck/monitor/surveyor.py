@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import field, replace
 
 from ckptdeck.core.checkpoint_set import Pair
 from ckptdeck.core.host import Host
@@ -14,7 +15,7 @@ from ckptdeck.core.register import Changes
 from ckptdeck.core.samples import Sample
 from ckptdeck.core.states import Role
 from ckptdeck.core.survey import Survey
-from ckptdeck.core.values import dataclass, field, replace
+from ckptdeck.core.values import dataclass
 from ckptdeck.monitor.activity import ActivityLog
 from ckptdeck.monitor.belief import Known, believe
 from ckptdeck.monitor.core_calls import CoreCalls

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 
 from ckptdeck.core.amounts import counted
 from ckptdeck.core.guards import Guard
@@ -15,7 +16,7 @@ from ckptdeck.core.safe_text import visible
 from ckptdeck.core.sides import Step, Survey
 from ckptdeck.core.sighting import Stamp
 from ckptdeck.core.states import NOT_THERE, State, Verdict
-from ckptdeck.core.values import dataclass, replace
+from ckptdeck.core.values import dataclass
 from ckptdeck.monitor.snapshot import Engine
 
 _PASSING = frozenset({Guard.AGE, Guard.LIVE_WRITER, Guard.IN_FLIGHT, Guard.POLICY})

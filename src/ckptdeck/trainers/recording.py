@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 
 from ckptdeck.core.adoption import record_finished
 from ckptdeck.core.checkpoint_set import CheckpointSet
@@ -16,7 +17,6 @@ from ckptdeck.core.host import Host
 from ckptdeck.core.manifest import Manifest
 from ckptdeck.core.safe_text import visible
 from ckptdeck.core.states import Condition, Role
-from ckptdeck.core.values import replace
 from ckptdeck.monitor.host import this_host
 from ckptdeck.saving import find_own_set
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import field
 
-from ckptdeck.core.values import dataclass, field
+from ckptdeck.core.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TypeVar
 
-from ckptdeck.core.values import replace
 from ckptdeck.monitor.desk import answer_within
 from ckptdeck.monitor.snapshot import Engine
 from ckptdeck.monitor.view_state import ViewState, load_view_state, save_view_state, view_state_path

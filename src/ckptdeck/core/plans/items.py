@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from ckptdeck.core.errors import UsageError
 from ckptdeck.core.freed import freed_by
@@ -12,7 +13,6 @@ from ckptdeck.core.safe_text import shell_word, visible
 from ckptdeck.core.sides import Side, Step, Survey
 from ckptdeck.core.sighting import Checkpoint, Identity, InFlight, Stamp
 from ckptdeck.core.states import FlightState, Role
-from ckptdeck.core.values import replace
 
 OWN_LEFTOVER = "a leftover of our own; `ckptdeck recover` finishes or removes it"
 

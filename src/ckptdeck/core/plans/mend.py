@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from ckptdeck.core.amounts import counted, size_text
 from ckptdeck.core.plans.mirror import Wish, copy_items
@@ -14,7 +15,6 @@ from ckptdeck.core.plans.restore import plan_restore
 from ckptdeck.core.plans.room import fit, total_need
 from ckptdeck.core.sides import Survey
 from ckptdeck.core.states import Condition, Role
-from ckptdeck.core.values import replace
 
 _COPYING = frozenset({Act.COPY, Act.REPAIR})
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from ckptdeck.core.amounts import counted, size_text
 from ckptdeck.core.guards import Guard, blocks_reading, in_flight, live_writer, other_kind, protects, side_not_usable
@@ -28,7 +29,7 @@ from ckptdeck.core.safe_text import shell_word
 from ckptdeck.core.sides import Side, Step, Survey
 from ckptdeck.core.sighting import Checkpoint
 from ckptdeck.core.states import BAD, NOT_THERE, FlightState, Role, State, Verdict
-from ckptdeck.core.values import dataclass, replace
+from ckptdeck.core.values import dataclass
 from ckptdeck.core.verdict import rolled_on
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import field
 from enum import StrEnum
 
 from ckptdeck.core.safe_text import json_name
 from ckptdeck.core.sighting import Stamp
 from ckptdeck.core.states import Kind, Role
-from ckptdeck.core.values import dataclass, field
+from ckptdeck.core.values import dataclass
 
 
 class Act(StrEnum):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from ckptdeck.core.amounts import counted, size_text
 from ckptdeck.core.errors import UsageError
@@ -20,7 +21,7 @@ from ckptdeck.core.safe_text import shell_word, visible
 from ckptdeck.core.sides import Side, Step, Survey
 from ckptdeck.core.sighting import Checkpoint
 from ckptdeck.core.states import BAD, NOT_THERE, Evidence, Role, State
-from ckptdeck.core.values import dataclass, replace
+from ckptdeck.core.values import dataclass
 
 _MAY_GO = BAD | {State.VERIFIED, State.SIZE_ONLY, State.RETIRED}
 """What a retention may take, given enough newer steps. Everything else is a question somebody has to answer first."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from ckptdeck.core.amounts import counted, size_text
 from ckptdeck.core.guards import Guard
@@ -11,7 +12,6 @@ from ckptdeck.core.plans.plan import Act, PlanItem, Refusal
 from ckptdeck.core.sides import Survey
 from ckptdeck.core.space import reserve_on, room_on
 from ckptdeck.core.states import Role
-from ckptdeck.core.values import replace
 
 _TAKES_ROOM = frozenset({Act.COPY, Act.REPAIR})
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from ckptdeck.core.amounts import counted, size_text
 from ckptdeck.core.errors import UsageError
@@ -14,7 +15,6 @@ from ckptdeck.core.safe_text import visible
 from ckptdeck.core.sides import Side, Step, Survey
 from ckptdeck.core.sighting import InFlight, Quarantined
 from ckptdeck.core.states import BAD, NOT_THERE, FlightState, Kind, Role, State
-from ckptdeck.core.values import replace
 
 
 def plan_quarantine(survey: Survey, names: Sequence[str] = (), *, side: Role | None = None) -> Plan:

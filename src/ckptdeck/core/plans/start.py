@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ckptdeck.core.amounts import counted, size_text
 from ckptdeck.core.guards import Guard, side_not_usable
 from ckptdeck.core.plans import adopt, mirror
@@ -10,7 +12,6 @@ from ckptdeck.core.plans.plan import Act, Plan, PlanItem, Refusal
 from ckptdeck.core.plans.room import fit, total_need
 from ckptdeck.core.sides import Step, Survey
 from ckptdeck.core.states import Condition
-from ckptdeck.core.values import replace
 
 
 def plan_start(survey: Survey) -> Plan:

@@ -7,6 +7,7 @@ Where it holds none the finding says so, and looks for pages that seem lost: gro
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from ckptdeck.core.hashing import Share
 from ckptdeck.core.host import Host
@@ -22,7 +23,6 @@ from ckptdeck.core.probes.zip_checksums import Tally, check_archive
 from ckptdeck.core.progress import Effort, Pacer, Progress
 from ckptdeck.core.sighting import StructureFinding
 from ckptdeck.core.states import Structure
-from ckptdeck.core.values import replace
 
 PHASE = "deep"
 """Of its progress."""

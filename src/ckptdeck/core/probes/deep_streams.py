@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ckptdeck.core.amounts import counted
 from ckptdeck.core.probes import lz4, xz, zstd
 from ckptdeck.core.probes.deep_texts import proven, too_many
@@ -12,7 +14,6 @@ from ckptdeck.core.probes.unpacking import Unpacked, can_unpack, unpack
 from ckptdeck.core.probes.zstd_unpacking import unpack_zstd
 from ckptdeck.core.sighting import StructureFinding
 from ckptdeck.core.states import Structure
-from ckptdeck.core.values import replace
 
 _LZ4 = "lz4"
 _CHECKSUMS, _EXACT_SIZE = "checksums", "exact-size"

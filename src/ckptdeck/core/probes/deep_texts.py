@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ckptdeck.core.amounts import counted
 from ckptdeck.core.sighting import StructureFinding
 from ckptdeck.core.states import Structure
-from ckptdeck.core.values import replace
 
 _PROOF = "checksums"
 _NOT_CHECKED = "values not checked"

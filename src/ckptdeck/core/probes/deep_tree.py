@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
+from dataclasses import replace
 
 from ckptdeck.core.amounts import counted
 from ckptdeck.core.host import Host
@@ -23,7 +24,6 @@ from ckptdeck.core.probes.tree import Tree, some
 from ckptdeck.core.progress import Pacer, Progress
 from ckptdeck.core.sighting import StructureFinding
 from ckptdeck.core.states import Structure
-from ckptdeck.core.values import replace
 
 _PROOF = "checksums"
 _NOT_CHECKED = "values not checked"

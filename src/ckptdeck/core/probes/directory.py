@@ -7,6 +7,7 @@ everything found is the finding, with the file it was found in and how many more
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 
 from ckptdeck.core.amounts import counted
 from ckptdeck.core.probes.accelerate import judge_accelerate
@@ -29,7 +30,6 @@ from ckptdeck.core.probes.tree_files import is_left_over, look_at
 from ckptdeck.core.probes.weight_shards import judge_weight_shards
 from ckptdeck.core.sighting import StructureFinding
 from ckptdeck.core.states import MemberKind, Structure
-from ckptdeck.core.values import dataclass, field, replace
 
 _Judge = Callable[[Tree], KindFinding | None]
 """None: not of this layout. Raises Damage for what its rules find wrong, TooLarge when its tables are."""

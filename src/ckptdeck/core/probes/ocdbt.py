@@ -6,6 +6,7 @@ Manifest and nodes have a CRC-32C each. They are compressed: without a decompres
 from __future__ import annotations
 
 from collections import defaultdict
+from dataclasses import dataclass, field
 
 from ckptdeck.core.probes.cursor import Misread
 from ckptdeck.core.probes.damages import Damages
@@ -26,7 +27,6 @@ from ckptdeck.core.probes.ocdbt_format import (
 from ckptdeck.core.probes.reading import MIB, Damage, Reader, TooLarge, is_zero
 from ckptdeck.core.probes.tree import Tree, below
 from ckptdeck.core.states import Structure
-from ckptdeck.core.values import dataclass, field
 
 MANIFEST_NAME = "manifest.ocdbt"
 

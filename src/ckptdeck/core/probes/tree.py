@@ -6,9 +6,11 @@ Paths are relative to the checkpoint, "/" between their parts. Nothing here foll
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import os
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import field
 from typing import Any
 
 from ckptdeck.core.filesystem import FileSystem, opened
@@ -17,7 +19,7 @@ from ckptdeck.core.probes.reading import MIB, Damage, Reader, TooLarge
 from ckptdeck.core.progress import UNHURRIED, Effort
 from ckptdeck.core.sighting import Member
 from ckptdeck.core.states import MemberKind
-from ckptdeck.core.values import dataclass, field
+from ckptdeck.core.values import dataclass
 
 _LARGEST_JSON = 32 * MIB
 MOST_BYTES_OF_ALL = 1024 * MIB
@@ -43,7 +45,7 @@ class LostInTree(Exception):
     """A file that was listed is not what it was: the tree changed while it was read."""
 
 
-@dataclass(slots=True)
+@dataclasses.dataclass(slots=True)
 class _Spent:
     """Bytes read so far."""
 

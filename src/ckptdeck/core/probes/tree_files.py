@@ -7,6 +7,7 @@ interrupted save under a temporary name is no member at all.
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from ckptdeck.core.probes import probe_open_file
 from ckptdeck.core.probes.accelerate import RANDOM_MESSAGE, loader_is_silent_about
@@ -15,7 +16,6 @@ from ckptdeck.core.probes.reading import Damage
 from ckptdeck.core.probes.tree import Tree
 from ckptdeck.core.sighting import StructureFinding
 from ckptdeck.core.states import Structure
-from ckptdeck.core.values import replace
 
 _LEFT_OVER = re.compile(r"\.tmp[A-Za-z0-9]{6}|.+\.(?:tmp|temp|part|partial|incomplete|lock)", re.ASCII | re.DOTALL)
 _TEXT = (

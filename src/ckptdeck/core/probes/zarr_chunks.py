@@ -5,6 +5,8 @@ No chunk has a checksum. Small ones are decompressed where a decompressor is at 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from ckptdeck.core.amounts import counted
 from ckptdeck.core.probes.crc32c import crc32c
 from ckptdeck.core.probes.lost_pages import zero_tail
@@ -13,7 +15,6 @@ from ckptdeck.core.probes.zarr_arrays import Array, Stored
 from ckptdeck.core.probes.zstd import MAGIC, Frames
 from ckptdeck.core.probes.zstd_content import decompress
 from ckptdeck.core.states import Structure
-from ckptdeck.core.values import dataclass
 
 _MOST_BLOCKS = 32768
 """Of all chunks of one tree; each is one small read."""

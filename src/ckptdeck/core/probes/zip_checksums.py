@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 
 from ckptdeck.core.amounts import counted
 from ckptdeck.core.probes.long_reading import LongReader
@@ -14,7 +15,6 @@ from ckptdeck.core.probes.lost_pages import Span
 from ckptdeck.core.probes.reading import MIB, Damage, Section
 from ckptdeck.core.probes.zip_directory import Directory, Entry, check_member, find_directory
 from ckptdeck.core.states import Structure
-from ckptdeck.core.values import dataclass, field
 
 _STORED, _DEFLATED = 0, 8
 _ENCRYPTED = 0x1

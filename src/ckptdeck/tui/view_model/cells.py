@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from ckptdeck.core.states import NOT_THERE, Role, State, Verdict
-from ckptdeck.core.values import dataclass, replace
+from ckptdeck.core.values import dataclass
 from ckptdeck.monitor.snapshot import Job, JobState
 from ckptdeck.tui.view_model import measures
 from ckptdeck.tui.view_model.glyphs import CHOSEN, CURSOR, DOWN, FLIGHTS, STATES, VERDICTS, Mark

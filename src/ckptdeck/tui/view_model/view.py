@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import field
 from datetime import tzinfo
 from enum import StrEnum
 
 from ckptdeck.core.sighting import InFlight
 from ckptdeck.core.states import Condition, Role
 from ckptdeck.core.survey import Step, Survey
-from ckptdeck.core.values import dataclass, field
+from ckptdeck.core.values import dataclass
 from ckptdeck.monitor.snapshot import Job, JobState, Snapshot
 from ckptdeck.tui.key_map import AS_BUILT, KeyMap
 

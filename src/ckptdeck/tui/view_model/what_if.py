@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
+from dataclasses import replace
 from enum import IntEnum
 
 from ckptdeck.core.amounts import span_text
 from ckptdeck.core.outlook import WhatIf
-from ckptdeck.core.values import dataclass, replace
+from ckptdeck.core.values import dataclass
 from ckptdeck.tui.view_model import measures
 from ckptdeck.tui.view_model.glyphs import BAR_EMPTY, BAR_FULL, CHOSEN, CURSOR
 from ckptdeck.tui.view_model.line import Ink, Line, Piece, fit, line, pad
