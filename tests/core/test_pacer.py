@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from ckptdeck.core.progress import Pacer
+import pytest
+
+from ckptdeck.core.errors import Cancelled
+from ckptdeck.core.progress import CancelToken, Effort, Pacer
 
 
 class Slept:
@@ -23,7 +26,7 @@ class Slept:
 
 def test_bytes_take_as_long_as_the_rate_says() -> None:
     clock = Slept()
-    pacer = Pacer(clock, 100.0)
+    pacer = Pacer(clock, Effort(bytes_per_second=100.0))
     for _ in range(50):
         pacer.spend(10)
     assert clock.slept == 5.0
@@ -31,7 +34,7 @@ def test_bytes_take_as_long_as_the_rate_says() -> None:
 
 def test_a_pause_is_not_made_up_for_by_a_burst() -> None:
     clock = Slept()
-    pacer = Pacer(clock, 100.0)
+    pacer = Pacer(clock, Effort(bytes_per_second=100.0))
     pacer.spend(50)
     clock.time += 3600.0
     pacer.spend(50)
@@ -39,3 +42,17 @@ def test_a_pause_is_not_made_up_for_by_a_burst() -> None:
     for _ in range(10):
         pacer.spend(100)
     assert clock.slept - before >= 9.0
+
+
+def test_a_block_that_is_worth_minutes_takes_them() -> None:
+    clock = Slept()
+    Pacer(clock, Effort(bytes_per_second=100.0)).spend(12_000)
+    assert clock.slept == 120.0
+
+
+def test_who_waits_can_be_stopped() -> None:
+    clock, cancel = Slept(), CancelToken()
+    cancel.cancel()
+    with pytest.raises(Cancelled):
+        Pacer(clock, Effort(cancel=cancel, bytes_per_second=100.0)).spend(12_000)
+    assert clock.slept == 1.0

@@ -59,7 +59,7 @@ def digest_descriptor(
     shorter, Cancelled, or the OSError of a read.
     """
     digest = xxhash.xxh3_128()
-    pacer = Pacer(host.clock, effort.bytes_per_second)
+    pacer = Pacer(host.clock, effort)
     trail = ReadTrail(host.fs, fd) if drop else None
     share = share or Share(0, size)
     done = 0

@@ -82,7 +82,7 @@ def pour(
 
     Raises SourceChanged when the source ends early, Cancelled, OSError.
     """
-    pacer = Pacer(host.clock, effort.bytes_per_second)
+    pacer = Pacer(host.clock, effort)
     done = part.hashed
     behind_reader = None if source.hot is None else ReadTrail(host.fs, source.fd, done, source.hot)
     behind_writer = None if in_memory(volume) else WriteTrail(host.fs, part.descriptor, done)

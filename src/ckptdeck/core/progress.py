@@ -62,30 +62,6 @@ class CancelToken:
             raise Cancelled("Cancelled", next_step="What was unfinished has no final name; the next run continues")
 
 
-class Pacer:
-    """Keeps a stream of bytes at or under `bytes_per_second` (None: as fast as it goes)."""
-
-    def __init__(self, clock: Clock, bytes_per_second: float | None) -> None:
-        self._clock = clock
-        self._rate = bytes_per_second
-        self._started: float | None = None
-        self._bytes = 0
-
-    def spend(self, count: int) -> None:
-        """Accounts for `count` bytes and waits as long as the rate asks for."""
-        if self._rate is None:
-            return
-        now = self._clock.monotonic()
-        if self._started is None:
-            self._started = now
-        self._bytes += count
-        ahead = self._started + self._bytes / self._rate - now
-        if ahead < -1.0:  # time that was not used, as in a pause, is not made up for by a burst
-            self._started, self._bytes = now, 0
-        elif ahead > 0:
-            self._clock.sleep(min(ahead, 1.0))
-
-
 @dataclass(frozen=True, slots=True)
 class Effort:
     """How one piece of long work behaves: who is told, who may stop it, how fast it may go."""
@@ -93,6 +69,7 @@ class Effort:
     report: Report = silent
     cancel: CancelToken | None = None
     bytes_per_second: float | None = None
+    """None: as fast as it goes."""
 
     def check(self) -> None:
         if self.cancel is not None:
@@ -100,3 +77,29 @@ class Effort:
 
 
 UNHURRIED = Effort()
+
+
+class Pacer:
+    """Keeps a stream of bytes at or under the rate of an effort, and asks while it waits whether to go on."""
+
+    def __init__(self, clock: Clock, effort: Effort) -> None:
+        self._clock = clock
+        self._effort = effort
+        self._started: float | None = None
+        self._bytes = 0
+
+    def spend(self, count: int) -> None:
+        """Accounts for `count` bytes and waits as long as the rate asks for. Raises Cancelled."""
+        rate = self._effort.bytes_per_second
+        if rate is None:
+            return
+        now = self._clock.monotonic()
+        if self._started is None:
+            self._started = now
+        self._bytes += count
+        due = self._started + self._bytes / rate
+        if due < now - 1.0:  # time that was not used, as in a pause, is not made up for by a burst
+            self._started, self._bytes = now, 0
+        while (left := due - self._clock.monotonic()) > 0:
+            self._clock.sleep(min(left, 1.0))
+            self._effort.check()

@@ -43,5 +43,5 @@ def deep_directory(root: Path) -> StructureFinding:
 def long_reader(content: bytes, fs: FileSystem | None = None) -> Iterator[LongReader]:
     with memory_file(content) as fd:
         yield LongReader(
-            fs or FileSystem(), fd, len(content), UNHURRIED, pacer=Pacer(StillClock(), None), tell=lambda _: None
+            fs or FileSystem(), fd, len(content), UNHURRIED, pacer=Pacer(StillClock(), UNHURRIED), tell=lambda _: None
         )

@@ -105,7 +105,7 @@ def test_it_stops_within_a_piece() -> None:
 def test_a_file_that_becomes_shorter_is_no_finding() -> None:
     with memory_file(LARGE) as fd:
         reader = LongReader(
-            FileSystem(), fd, len(LARGE), UNHURRIED, pacer=Pacer(StillClock(), None), tell=lambda _: None
+            FileSystem(), fd, len(LARGE), UNHURRIED, pacer=Pacer(StillClock(), UNHURRIED), tell=lambda _: None
         )
         pieces = reader.pieces(0, len(LARGE))
         next(pieces)

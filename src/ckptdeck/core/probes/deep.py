@@ -57,7 +57,7 @@ def probe_deep(
     def tell(done: int) -> None:
         effort.report(Progress(PHASE, name, side, share.before + done, share.total))
 
-    reader = LongReader(host.fs, fd, size, effort, pacer=Pacer(host.clock, effort.bytes_per_second), tell=tell)
+    reader = LongReader(host.fs, fd, size, effort, pacer=Pacer(host.clock, effort), tell=tell)
     finding = read_deep(reader, probe_open_file(Reader(host.fs, fd, size, effort), name), name)
     tell(size)
     return finding

@@ -57,7 +57,7 @@ class _FullRead:
         self._side = side
         self._heard = heard
         self._listed = what_is_listed(tree)
-        self._pacer = Pacer(host.clock, tree.effort.bytes_per_second)
+        self._pacer = Pacer(host.clock, tree.effort)
         self._total = sum(member.size for member in tree.files.values())
         self._before = 0
         """Bytes of the files that are done."""
