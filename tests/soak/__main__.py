@@ -18,8 +18,9 @@ from tests.soak.figures import MIB, Reading, Stretch, growth, read_process, stre
 SAMPLE_EVERY = 5.0
 """Seconds between two readings; the operator presses something as often."""
 STRETCHES = 12
-WARM_UP = 8.0
-"""Minutes until as much is pruned as is saved (the age guard protects what is younger than five), at least."""
+WARM_UP = 0.5
+"""Share of the run in which as much comes to be pruned as is saved (the age guard protects what is younger than five
+minutes) and what is remembered of names, painted lines and log entries, all of it bounded, fills."""
 
 
 def main() -> int:
@@ -68,14 +69,7 @@ def _report(who: str, readings: list[Reading]) -> tuple[str, ...]:
             f"{stretch.minutes:11.1f} min  {stretch.rss / MIB:5.1f} MiB  {stretch.cpu:5.1%}"
             f"  {stretch.threads:7g}  {stretch.fds:5g}"
         )
-    return growth(_settled(table))
-
-
-def _settled(table: tuple[Stretch, ...]) -> tuple[Stretch, ...]:
-    """What comes after the warm-up; all of it when the run was shorter than that."""
-    whole = table[-1].minutes
-    after = tuple(stretch for stretch in table if stretch.minutes - whole / STRETCHES >= min(WARM_UP, whole / 2))
-    return after or table
+    return growth(table[round(len(table) * WARM_UP) :])
 
 
 def _say(text: str) -> None:

@@ -31,7 +31,7 @@ SINGLE_FILE = "single-file"
 """Of a file of a known extension that no system claims."""
 LONGEST_NAME = 255
 """Bytes a name may have on every file system that is supported."""
-REMEMBERED_NAMES = 1 << 17
+REMEMBERED_NAMES = 1 << 14
 """A large set is listed every few seconds, and reading a name costs twenty patterns: what it said is remembered."""
 
 
