@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 from tests.soak.box import Box, act, open_box
-from tests.soak.figures import MIB, Reading, Stretch, growth, read_process, stretches
+from tests.soak.figures import MIB, Reading, growth, read_process, stretches
 
 SAMPLE_EVERY = 5.0
 """Seconds between two readings; the operator presses something as often."""
