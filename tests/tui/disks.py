@@ -53,6 +53,4 @@ def filling_samples() -> Mapping[Role, tuple[Sample, ...]]:
 
 def filling() -> Snapshot:
     """What the Space screen is for."""
-    return scenes.snapshot(
-        survey=filling_survey(), samples=filling_samples(), trouble=("The mirror is full in 1h 10m: 6 more fit.",)
-    )
+    return scenes.snapshot(survey=filling_survey(), samples=filling_samples(), trouble=())

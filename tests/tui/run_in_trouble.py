@@ -8,6 +8,7 @@ from ckptdeck.core.sides import Step, Survey
 from ckptdeck.core.sighting import Removing, StructureFinding
 from ckptdeck.core.states import FlightState, Role, State, Structure, Verdict
 from ckptdeck.monitor.snapshot import LogEntry, Snapshot
+from ckptdeck.monitor.trouble import find_trouble
 from tests.tui import aftermath, disks, scenes
 from tests.tui.scenes import DAY, HOUR, MINUTE, NOW, WHOLE, name_of
 
@@ -79,14 +80,11 @@ def _told(row: Step) -> Step:
 
 
 def in_trouble() -> Snapshot:
+    seen = survey()
     return scenes.snapshot(
-        survey=survey(),
+        survey=seen,
         samples=disks.filling_samples(),
         jobs=(scenes.mirror_job(), *scenes.finished_jobs()),
         log=log(),
-        trouble=(
-            "step_1850.pt on mirror is truncated: 1.82 of 2.47 GB; r repairs it from the primary",
-            "The mirror is full in 1h 10m: 6 more checkpoints fit",
-            "A copy of step_1900.pt to the mirror was cut short; R goes on with it",
-        ),
+        trouble=find_trouble(seen),
     )

@@ -26,6 +26,7 @@ from ckptdeck.core.sighting import (
 from ckptdeck.core.states import Condition, Evidence, FlightState, Kind, Origin, Role, State, Structure, Verdict
 from ckptdeck.core.survey import Projection, ResumePoint, Side, Step, Survey
 from ckptdeck.monitor.snapshot import Job, JobState, LogEntry, SideActivity, Snapshot
+from ckptdeck.monitor.trouble import find_trouble
 
 NOW = 1_772_461_927.0
 """2026-03-02 14:32:07 UTC."""
@@ -260,10 +261,7 @@ LOG = (
     LogEntry(NOW - 2 * DAY, "watch", "mirror step_1750.pt", f"ckptdeck mirror {_PAIR} step_1750.pt", "failed"),
 )
 
-TROUBLE = (
-    "step_1750.pt on mirror is truncated: 1.82 of 2.47 GB. r repairs it from primary.",
-    "The mirror is full in 1h 10m: 6 more checkpoints fit.",
-)
+TROUBLE = find_trouble(survey())
 
 
 def snapshot(**changes: object) -> Snapshot:

@@ -108,12 +108,13 @@ def test_the_short_form_counts_members_too() -> None:
 
 
 def test_what_is_wrong_anywhere_is_said_without_a_key() -> None:
-    view = view_of(scenes.busy_snapshot())
+    trouble = (*scenes.TROUBLE, "The mirror cannot be read.")
+    view = view_of(replace(scenes.busy_snapshot(), trouble=trouble))
 
     def told(step: int, width: int, limit: int = 2) -> list[str]:
         return [text_of(part) for part in detail_lines(entry(view, scenes.name_of(step)), view, width, limit)]
 
-    assert told(2500, 80)[1].startswith(" ! step_1750.pt on mirror is truncated: 1.82 of 2.47 GB ")
+    assert told(2500, 80)[1].startswith(" ! step_1750.pt on mirror is truncated: ends 650 MB early …")
     assert told(2500, 80)[1].endswith(" ! 1 more ")
     assert told(2500, 80, 1) == told(2500, 80)[1:]
     assert told(1750, 80)[0].startswith(" step_1750.pt on mirror: ends 650 MB early")

@@ -13,7 +13,6 @@ from ckptdeck.core.plans.plan import Act, Plan, PlanItem
 from ckptdeck.core.states import Role, State
 from ckptdeck.core.survey import ResumePoint
 from ckptdeck.monitor.snapshot import Snapshot
-from ckptdeck.monitor.trouble import find_trouble
 from ckptdeck.tui.actions import BY_ID, REGISTRY, Place
 from ckptdeck.tui.key_map import KeyMap
 from ckptdeck.tui.key_names import shown_key
@@ -43,11 +42,7 @@ ALSO_WORDS = {"a", "space", "home", "end", "!", "?", "/", "*", "0", ":", "→", 
 async def rebound(
     snapshot: Snapshot | None = None, size: tuple[int, int] = (120, 40), *, locked: bool = False
 ) -> AsyncIterator[Console]:
-    """With its trouble in the words of the monitor, which knows no keys."""
-    shown = scenes.snapshot() if snapshot is None else snapshot
-    assert shown.survey is not None
-    shown = replace(shown, trouble=find_trouble(shown.survey))
-    async with open_console(shown, size, start_locked=locked, keys=KEYS) as console:
+    async with open_console(snapshot, size, start_locked=locked, keys=KEYS) as console:
         yield console
 
 
