@@ -7,6 +7,7 @@ import pytest
 from ckptdeck.monitor.core_calls import PLANNERS
 from ckptdeck.tui.actions import REGISTRY, Place, offered, refused
 from ckptdeck.tui.app import ConsoleApp
+from ckptdeck.tui.key_map import AS_BUILT
 from ckptdeck.tui.rebinding import MEETINGS
 from ckptdeck.tui.screens.activity import ActivityScreen
 from ckptdeck.tui.screens.detail import DetailScreen
@@ -82,7 +83,7 @@ def test_no_key_that_opens_a_review_confirms_one_and_none_needs_ctrl() -> None:
 @pytest.mark.parametrize("lock", Lock)
 def test_the_footer_always_fits_and_keeps_help_and_the_way_out(place: Place, lock: Lock) -> None:
     for width in range(18, 200):
-        footer = footer_line(place, lock, width)
+        footer = footer_line(place, lock, width, AS_BUILT)
         assert width_of(footer) == width
         assert " ? Help" in text_of(footer)
         assert " q " in text_of(footer)
@@ -91,7 +92,7 @@ def test_the_footer_always_fits_and_keeps_help_and_the_way_out(place: Place, loc
 def test_more_room_never_takes_a_key_away() -> None:
     seen: set[str] = set()
     for width in range(18, 200):
-        shown = {piece.action for piece in footer_line(Place.OVERVIEW, Lock.UNLOCKED, width) if piece.action}
+        shown = {piece.action for piece in footer_line(Place.OVERVIEW, Lock.UNLOCKED, width, AS_BUILT) if piece.action}
         assert seen <= shown
         seen = shown
     assert "screen.mirror" in seen
@@ -120,7 +121,7 @@ def test_no_two_hints_of_a_screen_have_one_rank(place: Place) -> None:
 
 
 def test_help_names_every_action_of_the_screen() -> None:
-    text = "\n".join(text_of(line) for line in help_lines(Place.OVERVIEW, Lock.UNLOCKED, 200))
+    text = "\n".join(text_of(line) for line in help_lines(Place.OVERVIEW, Lock.UNLOCKED, 200, AS_BUILT))
     for action in offered(Place.OVERVIEW, Lock.UNLOCKED):
         assert action.help in text
     assert "`" not in text

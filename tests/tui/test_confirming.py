@@ -8,6 +8,7 @@ import pytest
 
 from ckptdeck.core.plans.plan import Act, Plan, PlanItem
 from ckptdeck.core.states import Role
+from ckptdeck.tui.key_map import AS_BUILT
 from ckptdeck.tui.view_model.demand import demand_line, demand_of
 from ckptdeck.tui.view_model.line import text_of, width_of
 from tests.tui import aftermath
@@ -111,7 +112,7 @@ def test_the_prompt_fits_and_names_the_key(typed: str) -> None:
     demand = demand_of(aftermath.prune_plan())
     assert demand is not None
     for width in (26, 40, 80):
-        prompt = demand_line(demand, typed, width, missed=False)
+        prompt = demand_line(demand, typed, width, missed=False, keys=AS_BUILT)
         assert width_of(prompt) <= width
         assert "y" in text_of(prompt)
         assert typed in text_of(prompt)

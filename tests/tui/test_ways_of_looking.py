@@ -10,6 +10,7 @@ from ckptdeck.core.states import Role, State, Verdict
 from ckptdeck.core.survey import Survey
 from ckptdeck.monitor.snapshot import Snapshot
 from ckptdeck.monitor.view_state import ViewState
+from ckptdeck.tui.key_map import AS_BUILT
 from ckptdeck.tui.view_model.activity import activity_detail, activity_lead, filter_log
 from ckptdeck.tui.view_model.choice import Share, actions_for, choice_line, choice_of, shares_of
 from ckptdeck.tui.view_model.dossier import dossier_lines, member_lines
@@ -71,10 +72,10 @@ def test_the_shares_of_several_rows_add_up_and_are_told_as_far_as_they_fit() -> 
     assert shares["adopt"] == Share()
     choice = choice_of(chosen)
     assert choice is not None
-    whole = text_of(choice_line(choice, 120))
+    whole = text_of(choice_line(choice, 120, AS_BUILT))
     assert whole.startswith(" ● 3 chosen 7.41G   m Mirror 1 2.47G  r Repair 1 2.47G  V Verify 3 7.41G")
     for width in range(20, 120):
-        assert width_of(choice_line(choice, width)) <= max(width, 20)
+        assert width_of(choice_line(choice, width, AS_BUILT)) <= max(width, 20)
 
 
 async def test_rows_are_chosen_with_shift_and_the_arrows() -> None:
@@ -115,9 +116,9 @@ async def test_a_pause_holds_the_rows_while_everything_else_goes_on() -> None:
 
 
 def test_a_line_for_each_way_of_looking_and_none_as_usual() -> None:
-    assert viewing_lines(None, None, Order.WORST, 80, problems_only=False) == ()
+    assert viewing_lines(None, None, Order.WORST, 80, problems_only=False, keys=AS_BUILT) == ()
     pause = Pause(view_of(scenes.snapshot()), None, 2)
-    told = shown(viewing_lines(None, pause, Order.LARGEST, 80, problems_only=True))
+    told = shown(viewing_lines(None, pause, Order.LARGEST, 80, problems_only=True, keys=AS_BUILT))
     assert "2 rows changed since" in told
     assert "largest first, problems only" in told
 

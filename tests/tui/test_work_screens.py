@@ -92,7 +92,7 @@ async def test_help_is_made_for_the_screen_one_is_on() -> None:
 
 
 def test_help_explains_every_state_and_every_verdict_with_the_keys_that_there_are() -> None:
-    said = [text_of(row).strip() for row in help_lines(Place.OVERVIEW, Lock.UNLOCKED, 120)]
+    said = [text_of(row).strip() for row in help_lines(Place.OVERVIEW, Lock.UNLOCKED, 120, AS_BUILT)]
     for mark in (*STATES.values(), *FLIGHTS.values(), *VERDICTS.values()):
         meaning = with_keys(mark.meaning, AS_BUILT, Place.OVERVIEW)
         assert any(mark.word in row and row.endswith(meaning) for row in said), mark

@@ -13,7 +13,7 @@ from ckptdeck.monitor.view_state import ViewState, load_view_state, save_view_st
 from ckptdeck.tui import lifecycle
 from ckptdeck.tui.app import ConsoleApp
 from ckptdeck.tui.collecting import only_young_objects
-from ckptdeck.tui.key_map import AS_BUILT, KeyMap
+from ckptdeck.tui.key_map import KeyMap
 from ckptdeck.tui.lasting_output import give_it_a_size, lasting_output
 from ckptdeck.tui.messages import TakenUp
 from ckptdeck.tui.settings import settings_for
@@ -31,7 +31,7 @@ def run_console(
     start_locked: bool = True,
     theme: str | None = None,
     bell: bool = True,
-    keys: KeyMap = AS_BUILT,
+    keys: KeyMap,
 ) -> int:
     """Runs the console until it is left; its exit code: 0, or 128 and the signal that ended it."""
     path = view_state_path(os.environ)

@@ -55,7 +55,7 @@ class LiveScreen(Screen[None]):
     def _footer(self, view: View, width: int) -> Line:
         if view.planning:
             return planning_line(view.planning, width, view.keys)
-        asked = view.lock, width, tuple(self.wanted), view.keys
+        asked = view.lock, width, view.keys, tuple(self.wanted)
         if self._footer_said is None or self._footer_said[0] != asked:
             self._footer_said = asked, footer_line(self.PLACE, *asked)
         return self._footer_said[1]

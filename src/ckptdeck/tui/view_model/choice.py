@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from ckptdeck.core.states import BAD, CANDIDATES, NOT_THERE, Role, State, Verdict
 from ckptdeck.core.values import dataclass
 from ckptdeck.tui.actions import BY_ID, Place
-from ckptdeck.tui.key_map import AS_BUILT, KeyMap
+from ckptdeck.tui.key_map import KeyMap
 from ckptdeck.tui.key_words import key_word
 from ckptdeck.tui.view_model import measures
 from ckptdeck.tui.view_model.glyphs import CHOSEN
@@ -94,7 +94,7 @@ def choice_of(chosen: Sequence[Entry]) -> Choice | None:
     return Choice(len(chosen), sum(entry.size for entry in chosen), shares_of(chosen))
 
 
-def choice_line(choice: Choice, width: int, keys: KeyMap = AS_BUILT) -> Line:
+def choice_line(choice: Choice, width: int, keys: KeyMap) -> Line:
     """`● 3 chosen 7.41G   m Mirror 1 2.47G  V Verify 3 7.41G`; the shares that do not fit are left out."""
     head = line(Piece(f" {CHOSEN} ", Ink.ACCENT), Piece(f"{choice.rows:,} chosen", Ink.STRONG))
     pieces = [*head, Piece(f" {measures.size(choice.size)}  ")]

@@ -10,7 +10,7 @@ from ckptdeck.core.amounts import counted
 from ckptdeck.core.plans.plan import Plan
 from ckptdeck.core.values import dataclass
 from ckptdeck.tui.actions import Place
-from ckptdeck.tui.key_map import AS_BUILT, KeyMap
+from ckptdeck.tui.key_map import KeyMap
 from ckptdeck.tui.key_words import key_word
 from ckptdeck.tui.view_model.line import Ink, Line, Piece, line, width_of
 
@@ -37,7 +37,7 @@ def demand_of(plan: Plan) -> Demand | None:
     return None
 
 
-def demand_line(demand: Demand, typed: str, width: int, *, missed: bool, keys: KeyMap = AS_BUILT) -> Line:
+def demand_line(demand: Demand, typed: str, width: int, *, missed: bool, keys: KeyMap) -> Line:
     """The prompt with what was typed so far. `missed`: the confirm key was pressed without the number."""
     key = Piece(key_word(keys, Place.REVIEW, "confirm"), Ink.KEY)
     if typed == demand.number:

@@ -8,7 +8,7 @@ from functools import partial
 from rich.cells import cell_len
 
 from ckptdeck.tui.actions import Action, Group, Place, offered, refused
-from ckptdeck.tui.key_map import AS_BUILT, KeyMap
+from ckptdeck.tui.key_map import KeyMap
 from ckptdeck.tui.key_words import key_word, shown_keys, with_keys
 from ckptdeck.tui.view_model.glyphs import FLIGHTS, STATES, VERDICTS, Mark
 from ckptdeck.tui.view_model.line import BLANK, Ink, Line, Piece, fit, line, pad, spread, width_of, wrap
@@ -18,7 +18,7 @@ _COLUMN = 9
 """Cells of the keys in the help page; an action with more of them moves its own line."""
 
 
-def footer_line(place: Place, lock: Lock, width: int, wanted: Sequence[str] = (), keys: KeyMap = AS_BUILT) -> Line:
+def footer_line(place: Place, lock: Lock, width: int, keys: KeyMap, wanted: Sequence[str] = ()) -> Line:
     """As many keys as fit, always in the same order; those of the lowest rank go first, `?` and `q` never.
 
     What is under the cursor asks for the `wanted` actions: they stay longest.
@@ -72,7 +72,7 @@ def _key(action: Action, place: Place, lock: Lock, keys: KeyMap) -> Line:
     )
 
 
-def help_lines(place: Place, lock: Lock, width: int, keys: KeyMap = AS_BUILT) -> tuple[Line, ...]:
+def help_lines(place: Place, lock: Lock, width: int, keys: KeyMap) -> tuple[Line, ...]:
     """All keys, those of the screen one came from first; then what the glyphs and the verdicts mean."""
     lines: list[Line] = []
     places = [place, *(other for other in (Place.LIST, Place.EVERYWHERE) if other is not place)]

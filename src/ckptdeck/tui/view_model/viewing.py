@@ -6,7 +6,7 @@ from ckptdeck.core.amounts import counted
 from ckptdeck.core.survey import Survey
 from ckptdeck.core.values import dataclass
 from ckptdeck.tui.actions import Place
-from ckptdeck.tui.key_map import AS_BUILT, KeyMap
+from ckptdeck.tui.key_map import KeyMap
 from ckptdeck.tui.key_words import key_word
 from ckptdeck.tui.view_model import measures
 from ckptdeck.tui.view_model.choice import Choice, choice_line
@@ -58,7 +58,7 @@ def viewing_lines(
     width: int,
     *,
     problems_only: bool,
-    keys: KeyMap = AS_BUILT,
+    keys: KeyMap,
 ) -> tuple[Line, ...]:
     """One line for each; none as long as all rows are shown as they come."""
     lines = []

@@ -44,7 +44,7 @@ class LineScroll(Painted):
     """Lines of which only a part fits; scrolled by whoever has the keys. Of very many only those that show are made."""
 
     class Moved(Message):
-        """Other lines wait above or below than before."""
+        """Maybe other lines wait above or below than before."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
