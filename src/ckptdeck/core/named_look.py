@@ -14,7 +14,6 @@ from dataclasses import replace
 
 from ckptdeck.core.checkpoint_set import CheckpointSet
 from ckptdeck.core.filesystem import DirectoryEntry
-from ckptdeck.core.folding import folding_of
 from ckptdeck.core.gathering import Found, Gathering, marked, names_marked
 from ckptdeck.core.groups import may_be_part
 from ckptdeck.core.host import Host
@@ -22,11 +21,11 @@ from ckptdeck.core.listing import ENOUGH
 from ckptdeck.core.manifest import RECORD, ManifestContents, store_name
 from ckptdeck.core.named_books import entry_at, read_books_again
 from ckptdeck.core.naming import read_name
-from ckptdeck.core.pointers import TRAINER_STATE, find_best, read_pointers
+from ckptdeck.core.pointers import find_best
 from ckptdeck.core.policy import Policy
 from ckptdeck.core.register import Changes, Register
 from ckptdeck.core.scan import bare_inventory
-from ckptdeck.core.side_look import SideLook, beside
+from ckptdeck.core.side_look import SideLook, Whole, beside
 from ckptdeck.core.sighting import Beside, BestModel, Inventory, ReadBefore, Record, Sighting, Volume
 from ckptdeck.core.states import Kind
 from ckptdeck.core.values import dataclass
@@ -80,11 +79,8 @@ class _NamedLook(SideLook):
     def __init__(
         self, host: Host, checkpoint_set: CheckpointSet, policy: Policy, register: Register, bare: Inventory
     ) -> None:
+        super().__init__(host, checkpoint_set, policy, register.inventory, bare, register.by_name)
         self._register = register
-        super().__init__(host, checkpoint_set, policy, register.inventory, bare)
-
-    def _seen_before(self) -> Mapping[str, Sighting]:
-        return {}  # filled with the names that are looked at
 
     def run_named(self, paths: Collection[str]) -> NamedInventory | None:
         register, before = self._register, self._register.inventory
@@ -97,6 +93,7 @@ class _NamedLook(SideLook):
         self._contents = seen.books.contents if seen.books is not None else ManifestContents()
         if any(self._may_regroup(name, entry) for name, entry in seen.entries.items()):
             return None
+        # As it was: the register is brought up to date before all of it is used.
         self._before = {name: register.by_name[name] for name in seen.entries if name in register.by_name}
         gathering = Gathering(self._fs, self._set, self._policy, self._contents, {}, self._before)
         found = gathering.sort_singles(entry for entry in seen.entries.values() if entry is not None)
@@ -167,42 +164,29 @@ class _NamedLook(SideLook):
     # --- what they are now
 
     def _complete(self, seen: _Seen, found: Found, beside_before: Beside, volume: Volume) -> NamedInventory:
-        register, root = self._register, self._set.root
+        register = self._register
         here = {sighting.name: sighting for sighting in (*found.same.values(), *found.fresh)}
         for name in seen.entries.keys() - here.keys():
             register.steps.pop(name, None)
         register.steps.update({name: sighting.step for name, sighting in here.items()})
-        pointers, pointed_at, warnings = read_pointers(self._fs, root, found.pointers, found.links, register.steps)
-        self._warnings += warnings
         best = self._best(seen.entries, here)
-        if best is not None and best.target in register.steps:
-            pointed_at.setdefault(best.target, f"{best.source}/{TRAINER_STATE}")
+        pointers, pointed_at = self._pointers(found, register.steps, best)
         fresh = self._closer_look(found)
         here.update((sighting.name, sighting) for sighting in fresh)
         missing = {name: self._missing(name, listings) for name, listings in seen.missing.items()}
         others = frozenset(name for name, entry in seen.entries.items() if entry is not None and name not in here)
-        markers = {target: mark for target, mark in beside_before.markers.items() if mark not in seen.entries}
-        now_beside = Beside(others, markers | found.markers, pointed_at)
+        now_beside = Beside(others, found.markers, pointed_at)  # each of the others is looked at each time
         changes = self._put(seen.entries, missing | here, beside_before, now_beside)
-        staged = self._staged()
-        there = _There(register.by_name, register.members, others)
-        local = volume.fs_class == "local"
-        inventory = replace(
-            self._bare,
+        whole = Whole(
             volume=volume,
-            sightings=tuple(register.by_name.values()),
-            in_flight=self._in_flight(found, fresh, staged, register.by_name, register.siblings, local=local),
-            quarantine=self._quarantine(),
-            removing=self._removing(),
-            pins=self._contents.pins,
+            books=seen.books,
+            by_name=register.by_name,
+            names=_There(register.by_name, register.members, others),
             pointers=pointers,
             best=best,
-            orphan_next=self._orphan_next(there, staged),
-            warnings=tuple(self._warnings),
-            folding=folding_of(self._fs, self._set, volume),
-            read=seen.books,
             beside=now_beside,
         )
+        inventory = self._put_together(found, fresh, whole, register.siblings)
         register.follow(inventory, changes)
         return NamedInventory(inventory, changes)
 

@@ -31,7 +31,8 @@ def scan(host: Host, checkpoint_set: CheckpointSet, policy: Policy, previous: In
     if not checkpoint_set.condition.readable:
         return _unreadable(host, checkpoint_set, bare, previous)
     try:
-        return once_more(lambda: SideLook(host, checkpoint_set, policy, previous, bare).run())
+        before = {s.name: s for s in previous.sightings} if previous is not None else {}
+        return once_more(lambda: SideLook(host, checkpoint_set, policy, previous, bare, before).run())
     except OSError as error:
         why = describe_os_error(error, os.fsdecode(error.filename or checkpoint_set.root))
         failed = replace(bare, condition=Condition.UNREADABLE, why=why)

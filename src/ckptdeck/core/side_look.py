@@ -23,20 +23,55 @@ from ckptdeck.core.pointers import TRAINER_STATE, find_best, read_pointers
 from ckptdeck.core.policy import Policy
 from ckptdeck.core.safe_text import visible
 from ckptdeck.core.siblings import Siblings
-from ckptdeck.core.sighting import Beside, InFlight, Inventory, Member, Quarantined, Removing, Sighting, Warning
+from ckptdeck.core.sighting import (
+    Beside,
+    BestModel,
+    InFlight,
+    Inventory,
+    Member,
+    Pointer,
+    Quarantined,
+    ReadBefore,
+    Removing,
+    Sighting,
+    Volume,
+    Warning,
+)
 from ckptdeck.core.staged_look import StagedLook, look_at_staged, size_of_tree, trace_tree
 from ckptdeck.core.states import Kind
 from ckptdeck.core.times import is_quiet
 from ckptdeck.core.unit import member_of
+from ckptdeck.core.values import dataclass
 from ckptdeck.core.volume import volume_of
+
+
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """Everything on a side, whether this look found it or the one before."""
+
+    volume: Volume
+    books: ReadBefore | None
+    by_name: Mapping[str, Sighting]
+    names: Container[str]
+    """What is listed, and the groups it makes."""
+    pointers: tuple[Pointer, ...]
+    best: BestModel | None
+    beside: Beside
 
 
 class SideLook:
     """One look at one readable side, on top of the one before."""
 
     def __init__(
-        self, host: Host, checkpoint_set: CheckpointSet, policy: Policy, previous: Inventory | None, bare: Inventory
+        self,
+        host: Host,
+        checkpoint_set: CheckpointSet,
+        policy: Policy,
+        previous: Inventory | None,
+        bare: Inventory,
+        before: Mapping[str, Sighting],
     ) -> None:
+        """`before` are the sightings of `previous`, by name."""
         self._host = host
         self._fs = host.fs
         self._set = checkpoint_set
@@ -45,15 +80,12 @@ class SideLook:
         self._bare = bare
         self._now = bare.taken_at
         self._elapsed = bare.taken_at - previous.taken_at if previous is not None else 0.0
-        self._before = self._seen_before()
+        self._before = before
         self._flights_before = {f.name: f for f in previous.in_flight} if previous is not None else {}
         self._contents = ManifestContents()
         self._damaged: dict[str, str] = {}
         self._traces: dict[tuple[int, int], Trace] = {}
         self._warnings: list[Warning] = []
-
-    def _seen_before(self) -> Mapping[str, Sighting]:
-        return {s.name: s for s in self._previous.sightings} if self._previous is not None else {}
 
     def run(self) -> Inventory:
         """A look at every name. Raises OSError when the side as a whole cannot be looked at."""
@@ -64,39 +96,60 @@ class SideLook:
         self._damaged = self._damage()
         gathering = Gathering(self._fs, self._set, self._policy, self._contents, self._damaged, self._before)
         found = gathering.sort_out(listing.entries)
-        steps = {sighting.name: sighting.step for sighting in (*found.same.values(), *found.fresh)}
-        pointers, pointed_at, warnings = read_pointers(self._fs, root, found.pointers, found.links, steps)
-        self._warnings += warnings
-        seen_best = self._previous.best if self._previous is not None else None
-        best = find_best(self._fs, root, (*found.same.values(), *found.fresh), seen_best)
-        if best is not None and best.target in steps:
-            pointed_at.setdefault(best.target, f"{best.source}/{TRAINER_STATE}")
+        here = (*found.same.values(), *found.fresh)
+        best = find_best(self._fs, root, here, self._previous.best if self._previous is not None else None)
+        pointers, pointed_at = self._pointers(found, {sighting.name: sighting.step for sighting in here}, best)
         fresh = self._closer_look(found)
         there = {
             sighting.name: beside(sighting, pointed_at.get(sighting.name), found.unfinished.get(sighting.name))
             for sighting in (*found.same.values(), *fresh)
         }
-        staged = self._staged()
-        in_work = found.flights or staged or any(s.held or s.moved for s in fresh)
-        siblings = Siblings(there.values()) if in_work else Siblings(())
+        missing = {name: self._missing(name, listings) for name, listings in listing.missing.items()}
         listed = {entry.name for entry in listing.entries}
-        names = listed | there.keys()
-        missing = (self._missing(name, listings) for name, listings in listing.missing.items())
+        others = frozenset(listed - there.keys() - found.grouped)
+        whole = Whole(
+            volume=volume,
+            books=listing.books,
+            by_name=there | missing,
+            names=listed | there.keys(),
+            pointers=pointers,
+            best=best,
+            beside=Beside(others, found.markers, pointed_at),
+        )
+        return self._put_together(found, fresh, whole, None)
+
+    def _pointers(
+        self, found: Found, steps: Mapping[str, int | None], best: BestModel | None
+    ) -> tuple[tuple[Pointer, ...], dict[str, str]]:
+        """The pointer files, and checkpoint → what points to it, of the names in `steps`."""
+        pointers, pointed_at, warnings = read_pointers(self._fs, self._set.root, found.pointers, found.links, steps)
+        self._warnings += warnings
+        if best is not None and best.target in steps:
+            pointed_at.setdefault(best.target, f"{best.source}/{TRAINER_STATE}")
+        return pointers, pointed_at
+
+    def _put_together(self, found: Found, fresh: list[Sighting], whole: Whole, siblings: Siblings | None) -> Inventory:
+        """The side as it is now. `siblings` are those of the whole; None: made where something is being written."""
+        staged = self._staged()
+        if siblings is None:
+            in_work = found.flights or staged or any(s.held or s.moved for s in fresh)
+            siblings = Siblings(whole.by_name.values() if in_work else ())
+        local = whole.volume.fs_class == "local"
         return replace(
             self._bare,
-            volume=volume,
-            sightings=(*there.values(), *missing),
-            in_flight=self._in_flight(found, fresh, staged, there, siblings, local=volume.fs_class == "local"),
+            volume=whole.volume,
+            sightings=tuple(whole.by_name.values()),
+            in_flight=self._in_flight(found, fresh, staged, whole.by_name, siblings, local=local),
             quarantine=self._quarantine(),
             removing=self._removing(),
             pins=self._contents.pins,
-            pointers=pointers,
-            best=best,
-            orphan_next=self._orphan_next(names, staged),
+            pointers=whole.pointers,
+            best=whole.best,
+            orphan_next=self._orphan_next(whole.names, staged),
             warnings=tuple(self._warnings),
-            folding=folding_of(self._fs, self._set, volume),
-            read=listing.books,
-            beside=Beside(frozenset(listed - there.keys() - found.grouped), found.markers, pointed_at),
+            folding=folding_of(self._fs, self._set, whole.volume),
+            read=whole.books,
+            beside=whole.beside,
         )
 
     def _in_flight(
