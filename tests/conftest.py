@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -25,6 +26,7 @@ HERE = Path(__file__).parent
 MOST_WORKERS = 4
 """More would only wait for each other's disk."""
 MARKED_DIRECTORIES = ("crash", "terminal")
+_OF_THE_TERMINAL = (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +82,13 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
 
 
 @pytest.hookimpl(optionalhook=True)
+def pytest_configure() -> None:
+    """A shell ignores signals of the terminal for what it starts in the background; here they are sent, and meant."""
+    for number in _OF_THE_TERMINAL:
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
+
+
 def pytest_xdist_auto_num_workers() -> int:
     """One for each core this process may use."""
     return min(len(os.sched_getaffinity(0)), MOST_WORKERS)

@@ -21,6 +21,7 @@ from ckptdeck.monitor.host import SystemClock
 from ckptdeck.monitor.watch_event import Event, Happening
 from tests.cli.deck import OLD, Deck, data_of
 from tests.crash.invariants import fingerprint
+from tests.monitor.making import GUARD
 
 AT = 1_796_000_000.25
 COPIED = Event(
@@ -40,8 +41,10 @@ class Stopper:
         self.number = number
         self.paths: list[Path] = []
         self.turns = 1
+        self._until = time.monotonic() + GUARD
 
     def __call__(self, _clock: SystemClock, _seconds: float) -> None:
+        assert time.monotonic() < self._until, f"{self.paths} never came, or the signal did not end it"
         time.sleep(0.005)  # the engine's threads need the processor
         self.turns -= 1
         if self.turns <= 0 and all(path.exists() for path in self.paths):
