@@ -12,12 +12,15 @@ from pathlib import Path
 
 from tests.core.looks import Bench
 
+INSIDE = frozenset({"_tree_member", "_lose_tree_member"})
+"""What happens inside of a directory, which nobody tells."""
 STEPS = range(1, 7)
 AGES = (0.0, 60.0, 86_400.0)
 
 
 class Happenings:
-    """`happen` changes something and gives the paths that changed, in the set and in its bookkeeping."""
+    """`happen` changes something and gives the paths that changed, in the set and in its bookkeeping, as far as a
+    kernel that watches those directories and nothing below them would tell."""
 
     def __init__(self, bench: Bench, chance: random.Random, *, recorded: bool = False) -> None:
         """With `recorded` every checkpoint has a record, as in a set that the library writes."""
@@ -190,7 +193,7 @@ class Happenings:
         yield path
 
     def _link(self) -> Iterator[Path]:
-        path = self._root / "best.pt"
+        path = self._root / self._chance.choice(("best.pt", "newest.pt"))
         path.unlink(missing_ok=True)
         if self._chance.random() < 0.7:
             path.symlink_to(self._name)
@@ -218,12 +221,12 @@ class Happenings:
     def _tree_member(self) -> Iterator[Path]:
         for path in self._root.glob("checkpoint-*"):
             (path / self._chance.choice(("a.bin", "b.bin"))).write_bytes(os.urandom(50))
-            yield path
+        yield from ()
 
     def _lose_tree_member(self) -> Iterator[Path]:
         for path in self._root.glob("checkpoint-*/?.bin"):
             path.unlink()
-            yield path.parent
+        yield from ()
 
     def _mark(self) -> Iterator[Path]:
         path = self._root / f"{self._name}-unfinished"

@@ -1,7 +1,9 @@
 """A look at only those names of a side that are known to have changed, on top of the look before.
 
-It costs what the change costs, however large the set is, and says what a look at everything would say. Where names
-alone do not do, because others may belong together with them or something changed that nobody named, it says so, and
+However large the set is, the disk is asked only for what is named, for what is young, moves or is unfinished, and for
+the little that lies beside the checkpoints. Of what is told it says what a look at everything would say; a change that
+nobody tells, as of what lies inside a directory that is at rest, is left to the next look at everything. Where names
+alone do not do, because others may belong together with them or the bookkeeping changed without a name, it says so, and
 everything has to be looked at.
 """
 

@@ -25,7 +25,8 @@ def read_pointers(
 ) -> tuple[tuple[Pointer, ...], dict[str, str], tuple[Warning, ...]]:
     """The pointer files, target → what points to it (a file or a link), and a warning for each pointer to nothing.
 
-    `links` are symbolic links and their targets, `steps` the names in the set with their steps.
+    `links` are symbolic links and their targets, `steps` the names in the set with their steps. Of several that point
+    to one target the last link by name is told, else the last file: no listing has a say by its order.
     """
     pointers = []
     found: dict[str, str] = {}
@@ -46,7 +47,7 @@ def read_pointers(
         found.update(dict.fromkeys(targets, name))
         if not targets:
             warnings.append(Warning("pointer", f"{visible(name)} names {visible(text, 80)!r}, which is not here"))
-    for link, target in links.items():
+    for link, target in sorted(links.items()):
         directory, name = os.path.split(os.path.normpath(target))
         if directory in ("", root) and name in steps:
             found[name] = link
@@ -64,7 +65,7 @@ def find_best(fs: FileSystem, root: str, sightings: Iterable[Sighting], before: 
 
     What cannot be read or parsed names nothing.
     """
-    newest = max((s for s in sightings if _has_state(s)), key=lambda s: -1 if s.step is None else s.step, default=None)
+    newest = max((s for s in sightings if _has_state(s)), key=_step_then_name, default=None)
     if newest is None or newest.identity is None:
         return None
     state = next(member for member in newest.identity.members if member.path == TRAINER_STATE)
@@ -78,6 +79,10 @@ def find_best(fs: FileSystem, root: str, sightings: Iterable[Sighting], before: 
         best = None
     target = os.path.basename(best.rstrip("/")) if isinstance(best, str) else ""
     return BestModel(newest.name, stamp, target)
+
+
+def _step_then_name(sighting: Sighting) -> tuple[int, str]:
+    return (-1 if sighting.step is None else sighting.step, sighting.name)
 
 
 def _has_state(sighting: Sighting) -> bool:
@@ -96,5 +101,5 @@ def _targets(text: str, steps: Mapping[str, int | None]) -> list[str]:
     if name in steps:
         return [name]
     if name.isascii() and name.isdigit():
-        return [other for other, step in steps.items() if step == int(name)]
+        return sorted(other for other, step in steps.items() if step == int(name))
     return []

@@ -61,7 +61,8 @@ class Register:
             self.steps[name] = sighting.step
 
     def _is_restless(self, sighting: Sighting) -> bool:
-        """A directory counts while it is young: what is written inside it is not told by its name."""
+        """A directory counts while it is young by any of its times (a copy may have set the mtimes back): what is
+        written inside it is not told by its name."""
         if sighting.held or sighting.moved or sighting.error is not None or sighting.link is not None:
             return True
         if 0 < sighting.seen_missing < ENOUGH:
@@ -69,5 +70,5 @@ class Register:
         identity = sighting.identity
         if sighting.kind is not Kind.DIRECTORY or identity is None or identity.directory is None:
             return False
-        newest = max(identity.mtime_ns, identity.directory.mtime_ns)
+        newest = max(max(one.mtime_ns, one.ctime_ns) for one in (identity.directory, *identity.members))
         return not is_quiet(newest, self.inventory.taken_at, self._min_age)
