@@ -9,8 +9,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping
 
-from ckptdeck.core.health import judge_alone, judge_gone, newest_whole
-from ckptdeck.core.health import newest_first as place_of_checkpoint
+from ckptdeck.core.health import judge_alone, judge_gone, newest_whole, place_of_checkpoint
 from ckptdeck.core.named_look import same_place
 from ckptdeck.core.policy import Policy
 from ckptdeck.core.register import Changes
@@ -19,8 +18,7 @@ from ckptdeck.core.sighting import Checkpoint, InFlight, Inventory, Sighting
 from ckptdeck.core.states import Role, State
 from ckptdeck.core.survey import compose, conclude, known_by_other, with_expected_sizes
 from ckptdeck.core.times import is_quiet
-from ckptdeck.core.verdict import flights_to_rows, row_of
-from ckptdeck.core.verdict import newest_first as place_of_row
+from ckptdeck.core.verdict import flights_to_rows, place_of_row, row_of
 
 
 class Composer:

@@ -12,6 +12,7 @@ from types import MappingProxyType
 
 from ckptdeck.core.amounts import counted, moment_text, part_of_text, size_text, span_text
 from ckptdeck.core.comparison import Difference, compare_unread, written_since
+from ckptdeck.core.listing import ENOUGH
 from ckptdeck.core.naming import FOREIGN_FAMILY, order_key
 from ckptdeck.core.policy import Policy
 from ckptdeck.core.safe_text import visible
@@ -53,7 +54,7 @@ def judge(
     gone = [s for s in inventory.sightings if s.identity is None and s.error is None]
     newest = newest_whole(there) if gone else None
     judged = [*side.doubt_strays(there), *(judge_gone(sighting, newest) for sighting in gone)]
-    return tuple(sorted(judged, key=newest_first))
+    return tuple(sorted(judged, key=place_of_checkpoint))
 
 
 def judge_alone(inventory: Inventory, policy: Policy, now: float, sighting: Sighting) -> Checkpoint:
@@ -341,7 +342,7 @@ def judge_gone(sighting: Sighting, newest: Checkpoint | None) -> Checkpoint:
     record = sighting.record
     if record is None:
         return Checkpoint(sighting, State.ABSENT, "never was here")
-    if sighting.seen_missing < 2:
+    if sighting.seen_missing < ENOUGH:
         reason = "recorded, but not in the listing; a second listing decides whether it is missing"
         return Checkpoint(sighting, State.UNREADABLE, reason)
     recorded = f"recorded {_origin(record)} with {size_text(record.size)}"
@@ -360,7 +361,7 @@ def _is_older(sighting: Sighting, record: Record, newest: Checkpoint) -> bool:
     return identity is not None and record.mtime_ns < identity.mtime_ns
 
 
-def newest_first(checkpoint: Checkpoint) -> tuple[bool, tuple[bool, int, str]]:
-    """What a side is sorted by."""
+def place_of_checkpoint(checkpoint: Checkpoint) -> tuple[bool, tuple[bool, int, str]]:
+    """What a side is sorted by: newest first."""
     sighting = checkpoint.sighting
     return (checkpoint.state is State.FOREIGN, order_key(sighting.step, sighting.name))

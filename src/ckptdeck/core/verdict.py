@@ -58,11 +58,11 @@ def align(primary: Side, mirror: Side | None, before: Iterable[Step] = ()) -> tu
         row = row_of(name, step, kind, sides, flights.get(name), doubt)
         if row is not None:
             steps.append(row)
-    return tuple(sorted(steps, key=newest_first))
+    return tuple(sorted(steps, key=place_of_row))
 
 
-def newest_first(row: Step) -> tuple[bool, int, str]:
-    """What rows are sorted by."""
+def place_of_row(row: Step) -> tuple[bool, int, str]:
+    """What rows are sorted by: newest first."""
     return order_key(row.step, row.name)
 
 
