@@ -372,6 +372,11 @@ class Inventory:
     beside: Beside | None = field(default=None, repr=False, compare=False)
     """What else is listed; None where nothing could be."""
 
+    @property
+    def holds_directories(self) -> bool:
+        """There are checkpoints that are directories: what changes inside them, no name in the set tells."""
+        return any(s.identity is not None and s.identity.directory is not None for s in self.sightings)
+
 
 @dataclass(frozen=True, slots=True)
 class ReadBefore:
