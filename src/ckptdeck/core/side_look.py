@@ -11,11 +11,10 @@ from ckptdeck.core.bookkeeping import list_quarantine, list_removals
 from ckptdeck.core.checkpoint_set import CheckpointSet
 from ckptdeck.core.closer_look import may_be_written, moved_since, needs_probe, with_structure, with_traces
 from ckptdeck.core.errors import describe_os_error
-from ckptdeck.core.flight import UNTRACED, Flight, Trace, find_traces, judge_flight
+from ckptdeck.core.flight import UNTRACED, Trace, find_traces
 from ckptdeck.core.folding import folding_of
 from ckptdeck.core.gathering import Found, Gathering, as_recorded
 from ckptdeck.core.host import Host
-from ckptdeck.core.in_place import flight_in_place
 from ckptdeck.core.listing import list_set
 from ckptdeck.core.manifest import ManifestContents
 from ckptdeck.core.naming import part_name, read_name
@@ -26,7 +25,6 @@ from ckptdeck.core.siblings import Siblings
 from ckptdeck.core.sighting import (
     Beside,
     BestModel,
-    InFlight,
     Inventory,
     Member,
     Pointer,
@@ -37,9 +35,9 @@ from ckptdeck.core.sighting import (
     Volume,
     Warning,
 )
-from ckptdeck.core.staged_look import StagedLook, look_at_staged, size_of_tree, trace_tree
+from ckptdeck.core.staged_look import StagedLook, look_at_staged
 from ckptdeck.core.states import Kind
-from ckptdeck.core.times import is_quiet
+from ckptdeck.core.unfinished import Unfinished
 from ckptdeck.core.unit import member_of
 from ckptdeck.core.values import dataclass
 from ckptdeck.core.volume import volume_of
@@ -134,12 +132,27 @@ class SideLook:
         if siblings is None:
             in_work = found.flights or staged or any(s.held or s.moved for s in fresh)
             siblings = Siblings(whole.by_name.values() if in_work else ())
-        local = whole.volume.fs_class == "local"
+        unfinished = Unfinished(
+            host=self._host,
+            checkpoint_set=self._set,
+            policy=self._policy,
+            now=self._now,
+            local=whole.volume.fs_class == "local",
+            elapsed=self._elapsed,
+            flights_before=self._flights_before,
+            next_records=self._contents.next_records,
+            traces=self._traces,
+            siblings=siblings,
+        )
         return replace(
             self._bare,
             volume=whole.volume,
             sightings=tuple(whole.by_name.values()),
-            in_flight=self._in_flight(found, fresh, staged, whole.by_name, siblings, local=local),
+            in_flight=(
+                *unfinished.in_set(found.flights, whole.by_name),
+                *map(unfinished.staged, staged),
+                *unfinished.in_place((s for s in fresh if s.held or s.moved), self._before),
+            ),
             quarantine=self._quarantine(),
             removing=self._removing(),
             pins=self._contents.pins,
@@ -150,22 +163,6 @@ class SideLook:
             folding=folding_of(self._fs, self._set, whole.volume),
             read=whole.books,
             beside=whole.beside,
-        )
-
-    def _in_flight(
-        self,
-        found: Found,
-        fresh: list[Sighting],
-        staged: list[StagedLook],
-        there: Mapping[str, Sighting],
-        siblings: Siblings,
-        *,
-        local: bool,
-    ) -> tuple[InFlight, ...]:
-        return (
-            *self._unfinished(found, there, siblings, local),
-            *(self._judge_staged(tree, siblings, local) for tree in staged),
-            *self._in_place(fresh, siblings),
         )
 
     def _orphan_next(self, names: Container[str], staged: list[StagedLook]) -> tuple[str, ...]:
@@ -236,43 +233,7 @@ class SideLook:
     def _trace(self, member: Member) -> Trace:
         return self._traces.get((member.device, member.inode), UNTRACED)
 
-    def _trace_flight(self, name: str, status: os.stat_result, member: Member) -> Trace:
-        """In a directory nobody is asked for before it is quiet: what is young is not believed to be left behind."""
-        if stat.S_ISREG(status.st_mode):
-            return self._trace(member)
-        if stat.S_ISDIR(status.st_mode) and is_quiet(member.mtime_ns, self._now, self._policy.min_age):
-            return trace_tree(self._host, self._set.path_of(name), member)
-        return UNTRACED
-
-    def _unfinished(
-        self, found: Found, there: Mapping[str, Sighting], siblings: Siblings, local: bool
-    ) -> list[InFlight]:
-        if not found.flights:
-            return []
-        by_part = {part_name(name): name for name in self._contents.next_records}
-        flights = []
-        for entry, status, reading in found.flights:
-            is_directory = stat.S_ISDIR(status.st_mode)
-            member = size_of_tree(self._fs, self._set.path_of(entry.name), status) if is_directory else None
-            member = member or member_of("", status)
-            target = reading.target or by_part.get(entry.name, "")
-            following = self._contents.next_records.get(target) if reading.ours else None
-            flight = Flight(
-                name=entry.name,
-                target=target,
-                step=following.step if reading.step is None and following is not None else reading.step,
-                ours=reading.ours and not is_directory,
-                kind=Kind.DIRECTORY if is_directory else Kind.FILE,
-                member=member,
-                trace=self._trace_flight(entry.name, status, member),
-                next_record=following,
-                usual_size=siblings.usual_size(target) if target else None,
-                same_as_final=_inode_of(there.get(target)) == member.inode and member.links > 1,
-                previous=self._flights_before.get(entry.name),
-                elapsed=self._elapsed,
-            )
-            flights.append(judge_flight(flight, local=local, now=self._now, min_age=self._policy.min_age))
-        return flights
+    # --- beside
 
     def _staged(self) -> list[StagedLook]:
         try:
@@ -280,43 +241,6 @@ class SideLook:
         except OSError as error:
             self._warnings.append(Warning("staging", describe_os_error(error, self._set.control_path("staging"))))
             return []
-
-    def _judge_staged(self, tree: StagedLook, siblings: Siblings, local: bool) -> InFlight:
-        following = self._contents.next_records.get(tree.target)
-        flight = Flight(
-            name=tree.name,
-            target=tree.target,
-            step=following.step if following is not None else read_name(tree.target, True, self._policy).step,
-            ours=True,
-            member=tree.member,
-            trace=tree.trace,
-            next_record=following,
-            usual_size=siblings.usual_size(tree.target),
-            same_as_final=False,
-            previous=self._flights_before.get(tree.name),
-            elapsed=self._elapsed,
-            kind=following.kind if following is not None else Kind.DIRECTORY,
-            staged=True,
-        )
-        return judge_flight(flight, local=local, now=self._now, min_age=self._policy.min_age)
-
-    def _in_place(self, fresh: list[Sighting], siblings: Siblings) -> list[InFlight]:
-        written = (s for s in fresh if s.held or s.moved)
-        flights = (
-            flight_in_place(
-                self._fs,
-                self._set.path_of(s.name),
-                s,
-                before=self._before.get(s.name),
-                previous=self._flights_before.get(s.name),
-                usual_size=siblings.usual_size(s.name),
-                elapsed=self._elapsed,
-            )
-            for s in written
-        )
-        return [flight for flight in flights if flight is not None]
-
-    # --- beside
 
     def _quarantine(self) -> tuple[Quarantined, ...]:
         try:
@@ -338,8 +262,3 @@ def beside(sighting: Sighting, pointer: str | None, mark: str | None) -> Sightin
     if (sighting.pointed_at_by, sighting.unfinished) == (pointer, mark):
         return sighting
     return replace(sighting, pointed_at_by=pointer, unfinished=mark)
-
-
-def _inode_of(sighting: Sighting | None) -> int | None:
-    identity = sighting.identity if sighting is not None else None
-    return None if identity is None or identity.node is None else identity.node[1]
