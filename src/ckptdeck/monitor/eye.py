@@ -32,7 +32,10 @@ class Eye:
         if paths is None or register is None:
             return None
         self._register = None  # a look that fails leaves it half done
-        named = self._core.look_again(host, found, policy, register, paths)
+        try:
+            named = self._core.look_again(host, found, policy, register, paths)
+        except OSError:
+            return None  # if it is not only about what was named, the look at everything says so
         self._register = register
         if named is None:
             return None
