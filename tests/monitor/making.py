@@ -121,6 +121,7 @@ class MadeUpCore:
         self.resume: ResumePoint | None = None
         self.scans: list[tuple[Role, Inventory | None]] = []
         self.composed: list[tuple[Inventory, Inventory | None]] = []
+        self.composed_anew: list[bool] = []
         self.verified: list[tuple[Role, str]] = []
         self.verdicts: dict[str, State] = {}
         self.calls_made: list[str] = []
@@ -155,9 +156,10 @@ class MadeUpCore:
         return self.inventories.get(found.role) or inventory(found.role, root=found.root)
 
     def _compose(
-        self, primary: Inventory, mirror: Inventory | None, policy: Policy, now: float, _changes: object
+        self, primary: Inventory, mirror: Inventory | None, policy: Policy, now: float, changes: object
     ) -> Survey:
         self.composed.append((primary, mirror))
+        self.composed_anew.append(changes is None)
         return survey(primary, mirror, self.checkpoints, resume=self.resume, taken_at=now, policy=policy)
 
     def scanned(self, times: int) -> bool:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from queue import Empty, Queue
+from typing import Any
 
 import pytest
 
@@ -36,8 +39,8 @@ LOOKING_AND_COMPOSING = 3
 def silent_kernel(
     _roots: Sequence[str], _wanted: Callable[[str, str], bool], stop: threading.Event
 ) -> Iterator[Collection[str]]:
+    yield ()
     assert stop.wait(GUARD)
-    return iter(())
 
 
 class Bench:
@@ -314,6 +317,20 @@ def test_an_init_between_the_looks_at_both_sides_rings_no_bell(bench: Bench) -> 
     assert all(mirror is not None and mirror.condition is Condition.OK for _, mirror in bench.core.composed)
 
 
+def test_what_changed_while_nothing_was_composed_is_not_left_out_later(bench: Bench) -> None:
+    bench.start()
+    bench.pass_time(1.0)
+    bench.engine.rescan()
+    bench.clock.settle(LOOKING_AND_COMPOSING)
+    assert not bench.core.composed_anew[-1], "all looks since were composed"
+    before = len(bench.core.composed)
+    doubts = iter([strangers])
+    bench.core.check_pair = lambda primary, mirror: next(doubts, Pair)(primary, mirror)
+    bench.engine.rescan()
+    bench.clock.settle(LOOKING_AND_COMPOSING)
+    assert bench.core.composed_anew[before]
+
+
 # --- kernel events
 
 
@@ -324,10 +341,11 @@ def test_an_event_brings_a_look_and_slows_the_polling_behind_it(tmp_path: Path) 
     def kernel(
         roots: Sequence[str], _wanted: Callable[[str, str], bool], stop: threading.Event
     ) -> Iterator[Collection[str]]:
+        yield ()
         watching.set()
         while not stop.is_set():
             if batch.acquire(timeout=0.01):
-                yield roots
+                yield {f"{roots[0]}/step_1.pt"}
 
     bench = Bench(tmp_path)
     bench.engine = LiveEngine(
@@ -347,6 +365,44 @@ def test_an_event_brings_a_look_and_slows_the_polling_behind_it(tmp_path: Path) 
     bench.engine.stop(GUARD)
 
 
+def test_a_directory_that_was_replaced_is_looked_at_as_a_whole_and_watched_anew(tmp_path: Path) -> None:
+    named: list[Collection[str]] = []
+    told: Queue[str] = Queue()
+    begun = threading.Semaphore(0)
+
+    def kernel(
+        roots: Sequence[str], _wanted: Callable[[str, str], bool], stop: threading.Event
+    ) -> Iterator[Collection[str]]:
+        yield ()
+        begun.release()
+        while not stop.is_set():
+            with contextlib.suppress(Empty):
+                yield {told.get(timeout=0.01)}
+
+    def look_again(*arguments: Any) -> None:
+        named.append(arguments[-1])
+
+    bench = Bench(tmp_path)
+    core = replace(bench.core.calls(), look_again=look_again)
+    bench.engine = LiveEngine(bench.host, str(bench.primary), core=core, wait=bench.clock.wait, watch=kernel)
+    bench.start(threads=2)
+    assert begun.acquire(timeout=GUARD)
+    bench.pass_time(1.0, threads=2)
+    bench.clock.advance(1.0)
+    told.put(str(bench.primary / "step_1.pt"))
+    assert bench.core.scanned(3)
+    assert len(named) == 1
+    bench.clock.settle(2)
+    bench.primary.rename(tmp_path / "old")
+    bench.primary.mkdir()
+    bench.clock.advance(1.0)
+    told.put(str(bench.primary / "step_2.pt"))
+    assert bench.core.scanned(4)
+    assert begun.acquire(timeout=GUARD)
+    assert len(named) == 1
+    bench.engine.stop(GUARD)
+
+
 def test_only_disks_of_this_machine_are_watched(tmp_path: Path) -> None:
     watched: list[str] = []
 
@@ -354,8 +410,8 @@ def test_only_disks_of_this_machine_are_watched(tmp_path: Path) -> None:
         roots: Sequence[str], _wanted: Callable[[str, str], bool], stop: threading.Event
     ) -> Iterator[Collection[str]]:
         watched.extend(roots)
+        yield ()
         assert stop.wait(GUARD)
-        return iter(())
 
     bench = Bench(tmp_path)
     bench.core.inventories[Role.MIRROR] = inventory(Role.MIRROR, root=str(bench.mirror), fs_class="nfs", device=2)

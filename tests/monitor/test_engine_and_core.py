@@ -21,6 +21,7 @@ from ckptdeck.core.named_look import NamedInventory, look_again
 from ckptdeck.core.sighting import Sighting
 from ckptdeck.core.states import Condition, Role, State, Verdict
 from ckptdeck.core.survey import Survey
+from ckptdeck.monitor.activity import ActivityLog
 from ckptdeck.monitor.core_calls import CoreCalls, core_calls
 from ckptdeck.monitor.engine import LiveEngine
 from ckptdeck.monitor.snapshot import Job, JobState, Snapshot
@@ -267,38 +268,94 @@ def test_roles_are_kept(deck: Deck) -> None:
     assert [side.role for side in survey.sides] == [Role.PRIMARY, Role.MIRROR]
 
 
-def test_what_the_kernel_names_is_looked_at_by_its_name(tmp_path: Path) -> None:
-    told: Queue[set[str]] = Queue()
-    heard, watching = threading.Event(), threading.Semaphore(0)
+class TellingKernel:
+    """Tells what it is told of the primary, and knows when it was heard."""
 
-    def kernel(
-        roots: Sequence[str], _wanted: Callable[[str, str], bool], stop: threading.Event
+    def __init__(self, directory: Path) -> None:
+        self._primary = str(directory / "run")
+        self._told: Queue[set[str]] = Queue()
+        self._heard = threading.Semaphore(0)
+        self._watching = threading.Semaphore(0)
+
+    def watch(
+        self, roots: Sequence[str], _wanted: Callable[[str, str], bool], stop: threading.Event
     ) -> Iterator[Collection[str]]:
-        watching.release()
-        while not stop.is_set() and roots[0] == str(tmp_path / "run"):
+        yield ()
+        self._watching.release()
+        while not stop.is_set() and roots[0] == self._primary:
             with contextlib.suppress(Empty):
-                yield told.get(timeout=0.01)
-                heard.set()
+                yield self._told.get(timeout=0.01)
+                self._heard.release()
 
+    def tell(self, paths: set[str]) -> None:
+        self._told.put(paths)
+        assert self._heard.acquire(timeout=GUARD)
+
+    def watches_both(self) -> bool:
+        return all(self._watching.acquire(timeout=GUARD) for _ in Role)
+
+
+def start_with_two(deck: Deck, kernel: TellingKernel) -> None:
+    """Up to where names are enough: everything was looked at while the kernel tells."""
+    initialise(deck.host, str(deck.primary), str(deck.mirror))
+    for step in (10, 20):
+        deck.record(step)
+    deck.start()
+    deck.finish(1)  # of the resume point
+    assert kernel.watches_both()
+    deck.look_again()
+
+
+def test_what_the_kernel_names_is_looked_at_by_its_name(tmp_path: Path) -> None:
     def look(*arguments: Any) -> NamedInventory | None:
         found = look_again(*arguments)
         by_name.update({} if found is None else found.changes)
         return found
 
     by_name: dict[str, Sighting | None] = {}
-    deck = Deck(tmp_path, kernel, replace(core_calls(), look_again=look))
-    initialise(deck.host, str(deck.primary), str(deck.mirror))
-    for step in (10, 20):
-        deck.record(step)
-    deck.start()
-    deck.finish(1)  # of the resume point
-    assert watching.acquire(timeout=GUARD)
-    assert watching.acquire(timeout=GUARD)
-    deck.look_again()  # everything was looked at while the kernel tells: from here on names are enough
-    told.put(deck.record(30))
-    assert heard.wait(GUARD)
+    kernel = TellingKernel(tmp_path)
+    deck = Deck(tmp_path, kernel.watch, replace(core_calls(), look_again=look))
+    start_with_two(deck, kernel)
+    kernel.tell(deck.record(30))
     deck.settled()
     deck.clock.advance(1.0)
     assert [row.name for row in deck.settled().steps] == ["step_0030.pt", "step_0020.pt", "step_0010.pt"]
     assert "step_0030.pt" in by_name
+    deck.engine.stop(GUARD)
+
+
+def test_what_looks_saw_before_they_failed_is_composed_although_the_last_one_saw_nothing_new(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All while one survey is being composed, so that none shows the side that failed."""
+
+    def fail(*_: object) -> None:
+        raise OSError(5, "Input/output error")
+
+    def compose(*arguments: Any) -> Survey:
+        if not go_on.is_set():
+            entered.set()
+            assert go_on.wait(GUARD)
+        return core.compose(*arguments)
+
+    go_on, entered = threading.Event(), threading.Event()
+    go_on.set()
+    core, kernel = core_calls(), TellingKernel(tmp_path)
+    deck = Deck(tmp_path, kernel.watch, replace(core, compose=compose))
+    start_with_two(deck, kernel)
+    go_on.clear()
+    deck.engine.rescan()
+    assert entered.wait(GUARD)
+    deck.clock.settle(LOOKING_AND_COMPOSING - 1)
+    monkeypatch.setattr(ActivityLog, "reread", fail)
+    kernel.tell(deck.record(30))
+    for _ in range(3):
+        deck.clock.advance(2.0)
+        deck.clock.settle(LOOKING_AND_COMPOSING - 1)
+    monkeypatch.undo()
+    deck.engine.rescan()
+    deck.clock.settle(LOOKING_AND_COMPOSING - 1)
+    go_on.set()
+    deck.settled()
+    assert "step_0030.pt" in deck.verdicts()
     deck.engine.stop(GUARD)

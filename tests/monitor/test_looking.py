@@ -11,8 +11,9 @@ import pytest
 from ckptdeck.core.checkpoint_set import CheckpointSet
 from ckptdeck.core.filesystem import FileSystem
 from ckptdeck.core.host import Host
-from ckptdeck.core.sighting import Inventory
-from ckptdeck.core.states import Condition, FlightState, Role, State
+from ckptdeck.core.listing import ENOUGH
+from ckptdeck.core.sighting import Identity, Inventory, Member
+from ckptdeck.core.states import Condition, FlightState, Kind, MemberKind, Role, State
 from ckptdeck.monitor.looking import AttentiveFileSystem, Look, Lookout, Watchdog, unsettled
 from tests.monitor.making import StandingClock, checkpoint, flight, inventory, made_up_host
 
@@ -29,7 +30,7 @@ def with_sighting(**changes: object) -> Inventory:
         (with_sighting(moved=True), True),
         (with_sighting(held=True), True),
         (with_sighting(seen_missing=1), True),
-        (with_sighting(seen_missing=2), False),
+        (with_sighting(seen_missing=ENOUGH), False),
         (inventory(in_flight=[flight("a.part", FlightState.LIVE)]), True),
         (inventory(in_flight=[flight("a.part", FlightState.UNKNOWN)]), True),
         (inventory(in_flight=[flight("a.part", FlightState.STALE)]), False),
@@ -92,12 +93,14 @@ class Looks:
         self.asked: list[list[str] | None] = []
         self.seen = inventory()
         self.fail: OSError | None = None
+        self.meanwhile: Callable[[], None] = lambda: None
         self.lookout = Lookout(
             Role.PRIMARY, made_up_host(self.clock), self._look, lambda *_: None, poll=lambda: 2.0, wait=self.clock.wait
         )
 
     def _look(self, _host: Host, _before: Look | None, paths: Collection[str] | None) -> Look:
         self.asked.append(None if paths is None else sorted(paths))
+        self.meanwhile()
         if self.fail is not None:
             raise self.fail
         return Look(
@@ -155,10 +158,41 @@ def test_names_are_not_enough_where_the_kernel_did_not_tell_since_the_last_look(
     assert looks.pass_time(1.0) == [["/run/a"]]
 
 
+def test_names_are_not_enough_where_another_watch_stands_after_the_look_than_before(looks: Looks) -> None:
+    def change_watch() -> None:
+        looks.lookout.watched(False)
+        looks.lookout.watched(True)
+
+    looks.start()
+    looks.meanwhile = change_watch
+    looks.lookout.look_now()
+    assert looks.pass_time(1.0) == [None]
+    looks.meanwhile = lambda: None
+    looks.lookout.changed({"/run/a"})
+    assert looks.pass_time(1.0) == [None]
+    looks.lookout.changed({"/run/a"})
+    assert looks.pass_time(1.0) == [["/run/a"]]
+
+
 def test_what_moves_is_looked_at_every_second_and_everything_now_and_then(looks: Looks) -> None:
     looks.seen = with_sighting(moved=True)
     looks.start()
     assert [looks.pass_time(1.0) for _ in range(10)] == [[[]]] * 9 + [[None]]
+
+
+@pytest.mark.parametrize(
+    ("directory", "pause"), [(None, 60.0), (Member("", 0, 1, 1, 1, 1, 0o755, 2, 1, MemberKind.DIRECTORY), 10.0)]
+)
+def test_everything_is_looked_at_more_often_where_checkpoints_are_directories(
+    looks: Looks, directory: Member | None, pause: float
+) -> None:
+    """What changes inside of them is told by nobody."""
+    there = Identity((Member("a.bin", 100, 1, 1, 1, 2, 0o644, 1, 1),), directory)
+    looks.seen = with_sighting(kind=Kind.DIRECTORY if directory else Kind.FILE, identity=there)
+    looks.meanwhile = lambda: looks.clock.advance(1.0)
+    looks.start()
+    assert looks.pass_time(pause - 0.1) == []
+    assert looks.pass_time(0.1) == [None]
 
 
 def test_after_a_look_that_failed_everything_is_looked_at(looks: Looks) -> None:
@@ -167,8 +201,9 @@ def test_after_a_look_that_failed_everything_is_looked_at(looks: Looks) -> None:
     looks.lookout.changed({"/run/a"})
     assert looks.pass_time(1.0) == [["/run/a"]]
     looks.fail = None
+    assert looks.pass_time(2.0) == [None], "at the pace of a side that nobody watches, and nobody has to ask"
     looks.lookout.changed({"/run/b"})
-    assert looks.pass_time(1.0) == [None]
+    assert looks.pass_time(1.0) == [["/run/b"]]
 
 
 def test_a_kernel_that_tells_no_more_is_not_waited_for(looks: Looks) -> None:

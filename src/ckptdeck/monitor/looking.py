@@ -15,6 +15,7 @@ from ckptdeck.core.checkpoint_set import CheckpointSet
 from ckptdeck.core.errors import CkptdeckError, describe_os_error
 from ckptdeck.core.filesystem import FileSystem
 from ckptdeck.core.host import Host
+from ckptdeck.core.listing import ENOUGH
 from ckptdeck.core.progress import Clock
 from ckptdeck.core.register import Changes
 from ckptdeck.core.samples import Sample
@@ -22,6 +23,7 @@ from ckptdeck.core.sighting import Inventory
 from ckptdeck.core.states import FlightState, Role
 from ckptdeck.core.values import dataclass
 from ckptdeck.monitor.snapshot import SideActivity
+from ckptdeck.monitor.watch_keeping import Place
 
 Wait = Callable[[threading.Event, float], object]
 """Waits until the event is set or so many seconds went by; also coming back early does no harm."""
@@ -47,7 +49,8 @@ class Timing:
     """Rests are at least so many times as long as the look before them, up to `longest_rest`."""
     longest_rest: float = 30.0
     calm_share: float = 300.0
-    """The same of looks at everything while the kernel tells which names change, up to `longest_calm`."""
+    """The same of looks at everything while the kernel tells whatever changes, up to `longest_calm`: where checkpoints
+    are directories it does not."""
     longest_calm: float = 60.0
 
 
@@ -66,6 +69,8 @@ class Look:
     """Everything was looked at, and not only what was told to have changed."""
     changes: Changes | None = None
     """What is seen otherwise than at the look before; None: anything may be."""
+    place: Place | None = None
+    """Which directories were looked at, as they were just before; None where they cannot be told apart."""
 
 
 class Lookout:
@@ -97,15 +102,17 @@ class Lookout:
         self._timing = timing
         self._newest: Look | None = None
         self._ring = threading.Event()
+        self._lock = threading.Lock()
         self._asked = False
         self._hinted = False
         self._unnamed = False
-        self._lock = threading.Lock()
         self._paths: set[str] = set()
         self._told_since = False
         self._complete_due = 0.0
         self._stopping = False
         self._events = False
+        self._watches = 0
+        """How often it was said that hints come, or come no more."""
         self._thread = threading.Thread(target=self._run, name=f"look at {role}", daemon=True)
 
     def start(self) -> None:
@@ -117,27 +124,32 @@ class Lookout:
         self._ring.set()
 
     def look_now(self) -> None:
-        self._asked = True
+        with self._lock:
+            self._asked = True
         self._ring.set()
 
     def hint(self) -> None:
         """Something changed: look soon, but not more often than twice within `second_look`."""
-        self._unnamed = self._hinted = True
+        with self._lock:
+            self._unnamed = self._hinted = True
         self._ring.set()
 
     def changed(self, paths: Collection[str]) -> None:
         """The same, where it is known what."""
         with self._lock:
             self._paths.update(paths)
-        self._hinted = True
+            self._hinted = True
         self._ring.set()
 
     def watched(self, events: bool) -> None:
         """Whether hints come from the kernel. When they come no more, everything is polled again."""
-        self._events = events
+        with self._lock:
+            self._events = events
+            self._watches += 1
+            if not events:
+                self._told_since = False
+                self._complete_due = min(self._complete_due, self._host.clock.monotonic() + self._poll())
         if not events:
-            self._told_since = False
-            self._complete_due = min(self._complete_due, self._host.clock.monotonic() + self._poll())
             self._ring.set()
 
     @property
@@ -159,21 +171,32 @@ class Lookout:
         while not self._stopping:
             began = clock.monotonic()
             first = self._newest is None
-            paths, told = self._take_paths(began), self._events
+            paths, watches = self._take_paths(began)
             complete = self._look_once(paths)
             ended = clock.monotonic()
             if complete is not False:
-                self._told_since = told and complete is True
-                self._complete_due = ended + self._complete_pause(ended - began)
+                self._count_from(watches, ended, ended - began, failed=complete is None)
             self._rest(first, ended, ended - began)
 
-    def _take_paths(self, now: float) -> Collection[str] | None:
-        """What to look at; None for everything. What is asked for from here on needs a look after this one."""
-        everything = self._asked or self._unnamed or not self._told_since or now >= self._complete_due
-        self._asked = self._hinted = self._unnamed = False
+    def _take_paths(self, now: float) -> tuple[Collection[str] | None, int]:
+        """What to look at, None for everything, and how often the watch had changed by then.
+
+        What is asked for from here on needs a look after this one.
+        """
         with self._lock:
+            everything = self._asked or self._unnamed or not self._told_since or now >= self._complete_due
+            self._asked = self._hinted = self._unnamed = False
             paths, self._paths = self._paths, set()
-        return None if everything or not self._events else paths
+            return None if everything else paths, self._watches
+
+    def _count_from(self, watches: int, ended: float, took: float, *, failed: bool) -> None:
+        """After a look at everything, or one that failed: how far names are enough, and when everything is due again.
+
+        They are where one and the same watch stood all the while, so that nothing changed between it and the look.
+        """
+        with self._lock:
+            self._told_since = self._events and self._watches == watches and not failed
+            self._complete_due = ended + self._complete_pause(took, seldom=self._events and not failed)
 
     def _look_once(self, paths: Collection[str] | None) -> bool | None:
         """Whether everything was looked at, and not only `paths`; None when nothing could be."""
@@ -204,11 +227,13 @@ class Lookout:
             return min(left, max(self._timing.second_look, min(took * self._timing.share, self._timing.longest_rest)))
         return left
 
-    def _complete_pause(self, took: float) -> float:
+    def _complete_pause(self, took: float, *, seldom: bool) -> float:
         """Seconds until everything is looked at again."""
         timing = self._timing
-        if self._events:
-            return max(self._poll() * timing.calm, min(took * timing.calm_share, timing.longest_calm))
+        if seldom:
+            inside = self._newest is not None and self._newest.inventory.holds_directories
+            share, longest = (timing.share, timing.longest_rest) if inside else (timing.calm_share, timing.longest_calm)
+            return max(self._poll() * timing.calm, min(took * share, longest))
         return max(self._poll(), min(took * timing.share, timing.longest_rest))
 
     def _rest(self, first: bool, ended: float, took: float) -> None:
@@ -225,7 +250,7 @@ class Lookout:
 def unsettled(inventory: Inventory) -> bool:
     """Something moves, or one more look would decide what it is."""
     return any(flight.state in (FlightState.LIVE, FlightState.UNKNOWN) for flight in inventory.in_flight) or any(
-        s.moved or s.held or s.seen_missing == 1 for s in inventory.sightings
+        s.moved or s.held or 0 < s.seen_missing < ENOUGH for s in inventory.sightings
     )
 
 

@@ -8,7 +8,6 @@ from dataclasses import field, replace
 
 from ckptdeck.core.checkpoint_set import Pair
 from ckptdeck.core.host import Host
-from ckptdeck.core.manifest import directories_of
 from ckptdeck.core.outlook import foresee
 from ckptdeck.core.policy import DEFAULT_POLICY, Policy
 from ckptdeck.core.register import Changes
@@ -23,7 +22,8 @@ from ckptdeck.monitor.eye import Eye
 from ckptdeck.monitor.looking import Look, Lookout, Timing, Wait
 from ckptdeck.monitor.snapshot import SideActivity
 from ckptdeck.monitor.space_samples import SampleKeeper
-from ckptdeck.monitor.watcher import Watch, Watcher
+from ckptdeck.monitor.watch_keeping import WatchKeeper, place_of
+from ckptdeck.monitor.watcher import Watch
 
 TICK = 0.5
 """Seconds after which silence is looked for, at least."""
@@ -81,11 +81,10 @@ class Surveyor:
         self._lock = threading.Lock()
         self._known: dict[Role, Known] = {}
         self._lookouts: dict[Role, Lookout] = {}
-        self._watchers: dict[Role, tuple[object, Watcher]] = {}
+        self._keepers: dict[Role, WatchKeeper] = {}
         self._eyes: dict[Role, Eye] = {}
         self._changes: dict[Role, Changes] | None = None
-        self._follows = False
-        """The looks before these were composed, and nothing that changed since was left out."""
+        """What is seen otherwise than it was composed, None: anything may be."""
         self._generation = 0
         self._since: dict[Role, float] = {}
         self._composed: object = None
@@ -103,13 +102,13 @@ class Surveyor:
         """No look begins any more. Waits only for the watches, up to `timeout` seconds."""
         with self._lock:
             self._stopping = True
-            lookouts, watchers = tuple(self._lookouts.values()), tuple(self._watchers.values())
+            lookouts, keepers = tuple(self._lookouts.values()), tuple(self._keepers.values())
         self._news.set()
         self._policy_known.set()
         for lookout in lookouts:
             lookout.stop()
-        for _, watcher in watchers:
-            watcher.stop(timeout)
+        for keeper in keepers:
+            keeper.stop(timeout)
 
     def rescan(self) -> None:
         for lookout in tuple(self._lookouts.values()):
@@ -149,6 +148,7 @@ class Surveyor:
             self._known[role] = Known(role, root)
             self._since[role] = self._host.clock.monotonic()
             self._lookouts[role] = lookout
+            self._keepers[role] = WatchKeeper(lookout, self._ways.watch)
         lookout.start()
 
     def _look(self, role: Role, root: str, host: Host, before: Look | None, paths: Collection[str] | None) -> Look:
@@ -168,11 +168,14 @@ class Surveyor:
         policy = self._policy
         if self._read_by.get(role) != policy:
             self._eyes[role] = Eye(core)  # names may mean something else now
+        place = place_of(host.fs, found)
+        if before is not None and before.place != place:
+            paths = None  # what was told was told of other directories
         seen = self._eyes[role].look(host, found, policy, paths)
         self._read_by[role] = policy
         if role is Role.PRIMARY:
             self._log.reread(host.fs, found.control)
-        return replace(seen, samples=self._keeper.samples_with(host, seen.inventory))
+        return replace(seen, samples=self._keeper.samples_with(host, seen.inventory), place=place)
 
     def _refuse_overlap(self, host: Host, mirror: str) -> None:
         """Once, as soon as the primary has answered; touching it before could hang this side too."""
@@ -192,32 +195,23 @@ class Surveyor:
 
     def _note_changes(self, role: Role, look: Look | None) -> None:
         """What the next survey has to be composed anew of; None: of everything."""
-        if look is None or self._changes is None:
-            return
-        if look.changes is None:
-            self._changes = None
-        else:
+        if look is None or look.changes is None:
+            self._changes = None  # also a look that failed may have seen something, and will not see it as new again
+        elif self._changes is not None:
             self._changes[role] = {**self._changes.get(role, {}), **look.changes}
 
     def _keep_watch(self, role: Role, look: Look) -> None:
-        """One watch per side and device, only while the side can be read and lies on a disk of this machine."""
-        volume = look.inventory.volume
-        wanted = look.inventory.condition.readable and volume is not None and volume.fs_class == "local"
-        place = (volume.device, look.found.control) if volume is not None and wanted else None
-        with self._lock:
-            present = self._watchers.get(role)
-            if self._stopping or (present[0] if present is not None else None) == place:
-                return
-            if place is None:
-                del self._watchers[role]
-                self._lookouts[role].watched(False)
-            else:
-                watched = (look.found.root, *directories_of(look.found))
-                watcher = Watcher(watched, self._lookouts[role], self._ways.watch)
-                self._watchers[role] = (place, watcher)
-                watcher.start()
-        if present is not None:
-            present[1].stop(0)
+        """Only while the side can be read and lies on a disk of this machine."""
+        inventory, place = look.inventory, None
+        volume = inventory.volume
+        if (
+            look.place is not None
+            and inventory.condition.readable
+            and volume is not None
+            and volume.fs_class == "local"
+        ):
+            place = replace(look.place, mount=volume.mount)
+        self._keepers[role].keep(place, revive=look.complete)
 
     # --- on the composing thread
 
@@ -274,10 +268,9 @@ class Surveyor:
         samples: Mapping[Role, tuple[Sample, ...]],
         changes: Mapping[Role, Changes] | None,
     ) -> tuple[Survey | None, str]:
-        follows, self._follows = self._follows, False
         for side in known.values():
             if side.error and side.look is None:
-                return None, side.error
+                return self._not_composed(None, side.error)
         now = self._host.clock.now()
         primary, mirror = known[Role.PRIMARY], known.get(Role.MIRROR)
         first = second = None
@@ -285,14 +278,19 @@ class Surveyor:
             pair = self._ways.core.check_pair(primary.look.found, mirror.look.found)
             first, second = pair.primary, pair.mirror
             if self._must_look_again((primary.look, mirror.look), pair, primary.silent or mirror.silent):
-                return self._outlook.survey, self._outlook.error
+                return self._not_composed(self._outlook.survey, self._outlook.error)
         believed = believe(primary, first, now)
         other = believe(mirror, second, now) if mirror is not None else None
         if believed is None or (mirror is not None and other is None):
-            return None, ""
+            return self._not_composed(None, "")
         try:
-            survey = self._ways.core.compose(believed, other, self._policy, now, changes if follows else None)
-            self._follows = True
+            survey = self._ways.core.compose(believed, other, self._policy, now, changes)
             return foresee(survey, samples), ""
         except Exception as error:  # noqa: BLE001 - a bug must be seen on the screen, not end the composing unseen
             return self._outlook.survey, f"This is a bug in ckptdeck: {type(error).__name__}: {error}"
+
+    def _not_composed(self, survey: Survey | None, error: str) -> tuple[Survey | None, str]:
+        """To be shown meanwhile; what was seen since is in no survey, so the next one is composed of everything."""
+        with self._lock:
+            self._changes = None
+        return survey, error

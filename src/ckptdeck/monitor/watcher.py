@@ -12,20 +12,18 @@ from typing import Protocol
 
 Watch = Callable[[Sequence[str], Callable[[str, str], bool], threading.Event], Iterable[Collection[str]]]
 """(directories, filter of (change, name), stop event) → the paths of each batch of changes, until the event is set.
-Raises OSError when the kernel cannot watch them."""
 
-_NOT_DECODED = "\ufffd"
-"""In place of what is no UTF-8: such a name was not told."""
+The first batch comes when the kernel watches, at once and empty where nothing changes; more empty ones may follow.
+Raises OSError when the kernel cannot watch them, or no more."""
+
 _DEBOUNCE_MS = 500
 _STEP_MS = 50
-_TIMEOUT_MS = 1000
+_TIMEOUT_MS = 200
+"""How long after its beginning a watch is known to stand, where nothing changes."""
 
 
 class Hinted(Protocol):
     """Who wants to know."""
-
-    def hint(self) -> None:
-        """Something changed; look again soon."""
 
     def changed(self, paths: Collection[str]) -> None:
         """What lies at `paths` changed; look at that soon."""
@@ -35,12 +33,14 @@ class Hinted(Protocol):
 
 
 class Watcher:
-    """Follows directories in a thread of its own until stopped."""
+    """Follows directories in a thread of its own until stopped, or until they cannot be followed any more."""
 
     def __init__(self, directories: Sequence[str], listener: Hinted, watch: Watch) -> None:
         self._directories = directories
         self._listener = listener
         self._watch = watch
+        self._lock = threading.Lock()
+        self._standing = False
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._follow, name=f"watch {directories[0]!r}", daemon=True)
 
@@ -48,25 +48,36 @@ class Watcher:
         self._thread.start()
 
     def stop(self, timeout: float) -> None:
-        """Ends the watching. Waits up to `timeout` s: a thread inside the watching library must not outlive the
-        interpreter."""
+        """Ends the watching; it says nothing any more once this returns. Waits up to `timeout` s: a thread inside the
+        watching library must not outlive the interpreter."""
         self._stop.set()
-        if self._thread.is_alive():
-            self._thread.join(timeout)
+        self._say(False)
+        self._thread.join(timeout)
+
+    @property
+    def ended(self) -> bool:
+        """It was started, and follows nothing any more."""
+        return not self._thread.is_alive()
 
     def _follow(self) -> None:
-        self._listener.watched(True)
         try:
             for paths in self._watch(self._directories, worth_a_look, self._stop):
-                if any(_NOT_DECODED in path for path in paths):
-                    self._listener.hint()
-                else:
+                self._say(True)
+                if any(directory in paths for directory in self._directories):
+                    return  # one was removed or renamed; what lies there now is not what is watched
+                if paths:
                     self._listener.changed(paths)
         except OSError:
-            return  # no watches left, or the directory went away: polling sees all the same, only later
+            return  # no watches left, or a name that is not UTF-8: polling sees all the same, only later
         finally:
-            if not self._stop.is_set():  # who stopped it may have set another one in its place
-                self._listener.watched(False)
+            self._say(False)
+
+    def _say(self, events: bool) -> None:
+        """Whether it watches, in an order that holds: nothing good any more after `stop`."""
+        with self._lock:
+            if events != self._standing and not (events and self._stop.is_set()):
+                self._standing = events
+                self._listener.watched(events)
 
 
 def worth_a_look(change: str, name: str) -> bool:
@@ -78,24 +89,22 @@ def worth_a_look(change: str, name: str) -> bool:
 def watch_directories(
     directories: Sequence[str], wanted: Callable[[str, str], bool], stop: threading.Event
 ) -> Iterable[Collection[str]]:
-    """Batches of changes of the names directly in `directories`, by inotify."""
+    """Batches of changes of the names directly in `directories`, and of themselves, by inotify."""
     import watchfiles
-
-    def keep(change: watchfiles.Change, path: str) -> bool:
-        return wanted(change.raw_str(), path.rpartition("/")[2])
 
     try:
         for batch in watchfiles.watch(
             *directories,
-            watch_filter=keep,
+            watch_filter=None,  # a batch it leaves nothing of would not even say that the watch stands
             debounce=_DEBOUNCE_MS,
             step=_STEP_MS,
             stop_event=stop,
             rust_timeout=_TIMEOUT_MS,
+            yield_on_timeout=True,
             raise_interrupt=False,
             force_polling=False,
             recursive=False,
         ):
-            yield {path for _, path in batch}
+            yield {path for change, path in batch if wanted(change.raw_str(), path.rpartition("/")[2])}
     except RuntimeError as error:  # the library's own type for a failing watch
         raise OSError(str(error)) from error
