@@ -11,8 +11,7 @@ import pytest
 from ckptdeck.core.checkpoint_set import CheckpointSet
 from ckptdeck.core.filesystem import FileSystem
 from ckptdeck.core.host import Host
-from ckptdeck.core.listing import ENOUGH
-from ckptdeck.core.sighting import Identity, Inventory, Member
+from ckptdeck.core.sighting import ENOUGH, Identity, Inventory, Member
 from ckptdeck.core.states import Condition, FlightState, Kind, MemberKind, Role, State
 from ckptdeck.monitor.looking import AttentiveFileSystem, Look, Lookout, Watchdog, unsettled
 from tests.monitor.making import StandingClock, checkpoint, flight, inventory, made_up_host

@@ -12,12 +12,11 @@ from types import MappingProxyType
 
 from ckptdeck.core.amounts import counted, moment_text, part_of_text, size_text, span_text
 from ckptdeck.core.comparison import Difference, compare_unread, written_since
-from ckptdeck.core.listing import ENOUGH
 from ckptdeck.core.naming import FOREIGN_FAMILY, order_key
 from ckptdeck.core.policy import Policy
 from ckptdeck.core.safe_text import visible
 from ckptdeck.core.siblings import Company, Siblings
-from ckptdeck.core.sighting import Checkpoint, Identity, Inventory, Receipt, Record, Sighting, StructureFinding
+from ckptdeck.core.sighting import ENOUGH, Checkpoint, Identity, Inventory, Receipt, Record, Sighting, StructureFinding
 from ckptdeck.core.standing import digests_marked_bad, receipt_counts, record_in_force
 from ckptdeck.core.states import Evidence, Kind, Origin, Role, State, Structure
 from ckptdeck.core.times import doubt_about, is_quiet, known_age

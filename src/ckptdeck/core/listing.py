@@ -9,12 +9,9 @@ from ckptdeck.core.bookkeeping import read_bookkeeping
 from ckptdeck.core.checkpoint_set import CheckpointSet
 from ckptdeck.core.filesystem import DirectoryEntry, FileSystem
 from ckptdeck.core.manifest import ManifestContents
-from ckptdeck.core.sighting import Inventory, ReadBefore, Record
+from ckptdeck.core.sighting import ENOUGH, Inventory, ReadBefore, Record
 from ckptdeck.core.states import Kind
 from ckptdeck.core.values import dataclass
-
-ENOUGH = 2
-"""Listings in a row that lack a name: they agree, and a third says no more."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,6 @@ from ckptdeck.core.filesystem import DirectoryEntry
 from ckptdeck.core.gathering import Found, Gathering, marked, names_marked
 from ckptdeck.core.groups import may_be_part
 from ckptdeck.core.host import Host
-from ckptdeck.core.listing import ENOUGH
 from ckptdeck.core.manifest import RECORD, ManifestContents, store_name
 from ckptdeck.core.named_books import entry_at, read_books_again
 from ckptdeck.core.naming import read_name
@@ -28,7 +27,7 @@ from ckptdeck.core.policy import Policy
 from ckptdeck.core.register import Changes, Register
 from ckptdeck.core.scan import bare_inventory
 from ckptdeck.core.side_look import SideLook, Whole, beside
-from ckptdeck.core.sighting import Beside, BestModel, Inventory, ReadBefore, Record, Sighting, Volume
+from ckptdeck.core.sighting import ENOUGH, Beside, BestModel, Inventory, ReadBefore, Record, Sighting, Volume
 from ckptdeck.core.states import Kind
 from ckptdeck.core.values import dataclass
 from ckptdeck.core.volume import volume_of

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ckptdeck.core.listing import ENOUGH
 from ckptdeck.core.siblings import Siblings
-from ckptdeck.core.sighting import Inventory, Sighting
+from ckptdeck.core.sighting import ENOUGH, Inventory, Sighting
 from ckptdeck.core.states import Kind
 from ckptdeck.core.times import is_quiet
 

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 BLOCK = 512
 """Bytes of what a stat calls a block, on every file system."""
+ENOUGH = 2
+"""Listings in a row that lack a name: they agree, and a third says no more."""
 _SHARING = frozenset({"btrfs", "xfs", "zfs", "bcachefs"})
 
 
@@ -226,7 +228,7 @@ class Sighting:
     error: str | None = None
     """What the file system said when it could not be looked at."""
     seen_missing: int = 0
-    """How many listings in a row lacked it; two say as much as more."""
+    """How many listings in a row lacked it, up to `ENOUGH`."""
 
 
 @dataclass(frozen=True, slots=True)

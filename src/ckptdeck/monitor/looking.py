@@ -15,11 +15,10 @@ from ckptdeck.core.checkpoint_set import CheckpointSet
 from ckptdeck.core.errors import CkptdeckError, describe_os_error
 from ckptdeck.core.filesystem import FileSystem
 from ckptdeck.core.host import Host
-from ckptdeck.core.listing import ENOUGH
 from ckptdeck.core.progress import Clock
 from ckptdeck.core.register import Changes
 from ckptdeck.core.samples import Sample
-from ckptdeck.core.sighting import Inventory
+from ckptdeck.core.sighting import ENOUGH, Inventory
 from ckptdeck.core.states import FlightState, Role
 from ckptdeck.core.values import dataclass
 from ckptdeck.monitor.snapshot import SideActivity
