@@ -24,6 +24,7 @@ from ckptdeck.core.survey import Survey
 from ckptdeck.monitor.activity import ActivityLog
 from ckptdeck.monitor.core_calls import CoreCalls, core_calls
 from ckptdeck.monitor.engine import LiveEngine
+from ckptdeck.monitor.looking import Lookout
 from ckptdeck.monitor.snapshot import Job, JobState, Snapshot
 from ckptdeck.monitor.watcher import Watch
 from ckptdeck.saving import publish
@@ -304,6 +305,26 @@ def start_with_two(deck: Deck, kernel: TellingKernel) -> None:
     deck.finish(1)  # of the resume point
     assert kernel.watches_both()
     deck.look_again()
+
+
+def test_the_mirror_that_was_given_is_meant_whatever_the_set_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where the primary answers before anybody looks at the mirror."""
+
+    def look_at_once(lookout: Lookout) -> None:
+        lookout._look_once(None)
+        start(lookout)
+
+    start = Lookout.start
+    monkeypatch.setattr(Lookout, "start", look_at_once)
+    deck, other = Deck(tmp_path), tmp_path / "other"
+    other.mkdir()
+    initialise(deck.host, str(deck.primary), str(other))
+    deck.engine.start()
+    deck.clock.settle(LOOKING_AND_COMPOSING)
+    assert deck.snapshot().mirror == str(deck.mirror)
+    deck.engine.stop(GUARD)
 
 
 def test_what_the_kernel_names_is_looked_at_by_its_name(tmp_path: Path) -> None:

@@ -159,8 +159,9 @@ class Surveyor:
                 self._policy = core.read_policy(host.fs, found.control)
             self._primary_root = found.root
             self._policy_known.set()
-            if found.document is not None and found.document.partner_path is not None:
-                self._look_at(Role.MIRROR, found.document.partner_path)
+            partner = None if found.document is None else found.document.partner_path
+            if partner is not None and Role.MIRROR not in self._roots:  # what was given is meant
+                self._look_at(Role.MIRROR, partner)
         else:
             # Its names are read by the policy that lies on the primary, which may not answer.
             self._ways.wait(self._policy_known, self._ways.timing.second_look)
