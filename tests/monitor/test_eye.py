@@ -73,6 +73,21 @@ def test_what_changed_without_being_named_has_everything_looked_at(tmp_path: Pat
     assert seen.record.retired
 
 
+def test_a_record_that_is_damaged_where_it_lies_is_seen(tmp_path: Path) -> None:
+    side = Side(tmp_path, core_calls())
+    side.bench.clock.time += 60.0
+    before = side.look_at_everything().inventory
+    assert before.read is not None
+    assert before.read.settled
+    record = side.bench.control / "manifest" / "step_0001.pt.json"
+    record.write_text("{")
+    look = side.eye.look(side.bench.host, side.bench.found, DEFAULT_POLICY, {str(record)})
+    assert look.complete
+    for inventory in (look.inventory, side.look_at_everything().inventory):
+        assert inventory.read is not None
+        assert [damaged.path for damaged in inventory.read.contents.damaged] == [str(record)]
+
+
 def test_a_look_at_names_that_fails_becomes_one_at_everything(tmp_path: Path) -> None:
     def fails(
         _host: Host, _found: CheckpointSet, _policy: Policy, _register: Register, _paths: Collection[str]
