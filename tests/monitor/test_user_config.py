@@ -61,6 +61,7 @@ def test_a_relative_primary_lies_beside_the_file(tmp_path: Path) -> None:
         ("primary = 3", "primary must be a text"),
         ("primary = ''", "primary must be a text"),
         ("primary = ", "not valid TOML"),
+        (f"keys = {'[' * 5_000}", "not valid TOML"),
         ("keys = 'x'", "keys must be a table"),
         ("[keys]\nmirror = 1", "keys.mirror must be a key or a list of keys, not 1"),
         ("[keys]\nmirror = ''", "keys.mirror must be a key or a list of keys"),

@@ -76,7 +76,7 @@ def _decode(data: bytes, path: str) -> UserConfig:
 
     try:
         document = tomllib.loads(data.decode("utf-8"))
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
         raise UsageError(
             f"{visible(path)} is not valid TOML: {visible(str(error))}", next_step="Correct the file"
         ) from error
