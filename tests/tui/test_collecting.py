@@ -37,7 +37,7 @@ def test_it_is_done_now_and_then() -> None:
 
 def test_one_that_takes_long_is_done_more_seldom() -> None:
     console = Console(takes=0.5)
-    console.until(300)
+    console.until(2 * EVERY + SHARE)
     assert console.collected == [EVERY, EVERY + 0.5 + 0.5 * SHARE, EVERY + 1 + SHARE]
 
 

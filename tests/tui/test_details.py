@@ -12,7 +12,7 @@ from ckptdeck.core.survey import Survey
 from ckptdeck.tui.fates import Fates
 from ckptdeck.tui.thought import answer_at_once
 from ckptdeck.tui.view_model.details import detail_lines, pane_lines
-from ckptdeck.tui.view_model.foresight import KEPT_FOR, MANY
+from ckptdeck.tui.view_model.foresight import KEPT_AT_REST, KEPT_FOR, MANY
 from ckptdeck.tui.view_model.line import text_of
 from ckptdeck.tui.view_model.overview import path_of
 from ckptdeck.tui.view_model.rows import Entry, entries_of
@@ -82,10 +82,14 @@ def test_ten_thousand_rows_are_not_worked_out_at_every_look(monkeypatch: pytest.
     survey = scenes.many(MANY).survey
     assert survey is not None
     fates, row = Fates(), entries_of(survey)[5]
-    for seconds in (0.0, 5.0, KEPT_FOR - 1, KEPT_FOR):
-        later = replace(survey, taken_at=survey.taken_at + seconds)
+    others = tuple(replace(step) for step in survey.steps)
+    for seconds, steps in (
+        *((0.0, survey.steps), (KEPT_FOR, survey.steps), (KEPT_AT_REST - 1, survey.steps)),
+        *((KEPT_AT_REST, survey.steps), (KEPT_AT_REST + KEPT_FOR - 1, others), (KEPT_AT_REST + KEPT_FOR, others)),
+    ):
+        later = replace(survey, taken_at=survey.taken_at + seconds, steps=steps)
         assert fates.of(row, view_of(scenes.snapshot(survey=later)), answer_at_once)
-    assert [one.taken_at - survey.taken_at for one in made] == [0.0, KEPT_FOR]
+    assert [one.taken_at - survey.taken_at for one in made] == [0.0, KEPT_AT_REST, KEPT_AT_REST + KEPT_FOR]
 
 
 def test_a_directory_shows_what_it_is_made_of_and_what_differs() -> None:

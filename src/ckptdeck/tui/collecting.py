@@ -16,7 +16,7 @@ QUIET = 1.0
 """Seconds without a key after which nobody waits for a frame."""
 EVERY = 20.0
 """Seconds between two looks, at least."""
-SHARE = 200
+SHARE = 400
 """And at least so many times as long as the last one took."""
 LONGEST = 5
 """So many times that long it waits for somebody who types."""

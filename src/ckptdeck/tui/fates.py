@@ -10,7 +10,7 @@ from ckptdeck.core.plans.prune import Retention
 from ckptdeck.core.states import Role
 from ckptdeck.core.survey import Survey
 from ckptdeck.tui.thought import Ask, Thought
-from ckptdeck.tui.view_model.foresight import KEPT_FOR, MANY
+from ckptdeck.tui.view_model.foresight import still_does
 from ckptdeck.tui.view_model.rows import Entry
 from ckptdeck.tui.view_model.view import View
 
@@ -25,7 +25,7 @@ class Fates:
 
     def _of_survey(self, survey: Survey, ask: Ask) -> Retention | None:
         over = self._over
-        if over is None or len(survey.steps) < MANY or not 0 <= survey.taken_at - over.taken_at < KEPT_FOR:
+        if over is None or not still_does(over, survey):
             over = self._over = survey
         return self._thought.of(ask, over, lambda: Retention(over))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from operator import is_
 
 from ckptdeck.core.outlook import Outlook, WhatIf, freed_by_prune, look_ahead
 from ckptdeck.core.states import Role
@@ -13,6 +14,16 @@ MANY = 2000
 """Rows from which on working the retention out takes long enough to count (0.1 s of a core)."""
 KEPT_FOR = 60.0
 """Seconds between two surveys of so many rows within which the first one's retention has to do."""
+KEPT_AT_REST = 600.0
+"""The same where no row is another one: only what grows old can be judged otherwise."""
+
+
+def still_does(judged: Survey, survey: Survey) -> bool:
+    """Whether the retention worked out over `judged` has to do for `survey` too, which is one of very many rows."""
+    if len(survey.steps) < MANY or judged.policy != survey.policy:
+        return False
+    at_rest = len(judged.steps) == len(survey.steps) and all(map(is_, judged.steps, survey.steps))
+    return 0 <= survey.taken_at - judged.taken_at < (KEPT_AT_REST if at_rest else KEPT_FOR)
 
 
 class Foresight:
@@ -31,15 +42,9 @@ class Foresight:
         return look_ahead(survey, view.snapshot.samples, what_if, frees)
 
     def _freed(self, survey: Survey, keep_last: int) -> Mapping[Role, int]:
-        """Of very many rows for a minute the same: planning a prune of those can be felt."""
+        """Of very many rows for a while the same: planning a prune of those can be felt."""
         planned = self._planned
-        too_soon = (
-            planned is not None
-            and len(survey.steps) >= MANY
-            and planned.policy == survey.policy
-            and 0 <= survey.taken_at - planned.taken_at < KEPT_FOR
-        )
-        if planned is not survey and not too_soon:
+        if planned is not survey and (planned is None or not still_does(planned, survey)):
             self._planned, self._frees = survey, {}
         if keep_last not in self._frees:
             self._frees[keep_last] = freed_by_prune(survey, keep_last)
