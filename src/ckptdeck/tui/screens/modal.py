@@ -9,6 +9,7 @@ from textual.screen import ModalScreen
 
 from ckptdeck.tui.actions import Place
 from ckptdeck.tui.bindings import bindings_for
+from ckptdeck.tui.screens.scrolling import Scrolling
 from ckptdeck.tui.widgets.line_view import LineScroll
 
 Result = TypeVar("Result")
@@ -17,7 +18,7 @@ DEAF_FOR = 0.3
 """Seconds after opening in which keys do nothing: they were meant for the screen below."""
 
 
-class ScrollingModal(ModalScreen[Result]):
+class ScrollingModal(Scrolling, ModalScreen[Result]):
     """Arrows and pages scroll `#text`, wherever the focus is."""
 
     HORIZONTAL_BREAKPOINTS = [(0, "-small"), (110, "-large")]  # noqa: RUF012
@@ -28,27 +29,6 @@ class ScrollingModal(ModalScreen[Result]):
     @property
     def text(self) -> LineScroll:
         return self.query_one("#text", LineScroll)
-
-    def action_down(self) -> None:
-        self._scroll(1)
-
-    def action_up(self) -> None:
-        self._scroll(-1)
-
-    def action_page_down(self) -> None:
-        self._scroll(self.text.page)
-
-    def action_page_up(self) -> None:
-        self._scroll(-self.text.page)
-
-    def action_first(self) -> None:
-        self._scroll(-self.text.hidden_above)
-
-    def action_last(self) -> None:
-        self._scroll(self.text.hidden_below)
-
-    def _scroll(self, lines: int) -> None:
-        self.text.scroll_by(lines)
 
 
 class Deafness:

@@ -9,6 +9,7 @@ from textual.app import ComposeResult
 from ckptdeck.tui.actions import Place
 from ckptdeck.tui.bindings import bindings_for
 from ckptdeck.tui.screens.live import LiveScreen
+from ckptdeck.tui.screens.scrolling import Scrolling
 from ckptdeck.tui.view_model.line import Ink, Line, Piece, line, spread
 from ckptdeck.tui.view_model.view import View
 from ckptdeck.tui.widgets.line_view import LineScroll, LineView
@@ -17,7 +18,7 @@ Tell = Callable[[View, int], Sequence[Line]]
 """The text for a width in cells."""
 
 
-class Reader(LiveScreen):
+class Reader(Scrolling, LiveScreen):
     """Subclasses say what is read in `tell`."""
 
     def compose(self) -> ComposeResult:
@@ -30,37 +31,16 @@ class Reader(LiveScreen):
         raise NotImplementedError
 
     @property
-    def _text(self) -> LineScroll:
+    def text(self) -> LineScroll:
         return self.query_one("#reading", LineScroll)
 
     def paint(self, view: View) -> None:
-        self._text.show(lambda width: self.tell(view, width))
+        self.text.show(lambda width: self.tell(view, width))
 
     def on_line_scroll_moved(self) -> None:
-        above, below = self._text.hidden_above, self._text.hidden_below
+        above, below = self.text.hidden_above, self.text.hidden_below
         words = ", ".join(f"{count:,} more {where}" for count, where in ((above, "above"), (below, "below")) if count)
         self.query_one("#strip", LineView).show(lambda width: (spread((), line(Piece(words, Ink.MUTED), " "), width),))
-
-    def _scroll(self, lines: int) -> None:
-        self._text.scroll_by(lines)
-
-    def action_down(self) -> None:
-        self._scroll(1)
-
-    def action_up(self) -> None:
-        self._scroll(-1)
-
-    def action_page_down(self) -> None:
-        self._scroll(self._text.page)
-
-    def action_page_up(self) -> None:
-        self._scroll(-self._text.page)
-
-    def action_first(self) -> None:
-        self._scroll(-self._text.hidden_above)
-
-    def action_last(self) -> None:
-        self._scroll(self._text.hidden_below)
 
     def action_close(self) -> None:
         self.app.pop_screen()
