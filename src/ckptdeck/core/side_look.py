@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Container, Mapping
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import replace
+from typing import TypeVar
 
 from ckptdeck.core.bookkeeping import list_quarantine, list_removals
 from ckptdeck.core.checkpoint_set import CheckpointSet
@@ -28,9 +29,7 @@ from ckptdeck.core.sighting import (
     Inventory,
     Member,
     Pointer,
-    Quarantined,
     ReadBefore,
-    Removing,
     Sighting,
     Volume,
     Warning,
@@ -41,6 +40,8 @@ from ckptdeck.core.unfinished import Unfinished
 from ckptdeck.core.unit import member_of
 from ckptdeck.core.values import dataclass
 from ckptdeck.core.volume import volume_of
+
+Listed = TypeVar("Listed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +129,7 @@ class SideLook:
 
     def _put_together(self, found: Found, fresh: list[Sighting], whole: Whole, siblings: Siblings | None) -> Inventory:
         """The side as it is now. `siblings` are those of the whole; None: made where something is being written."""
-        staged = self._staged()
+        staged = self._listed("staging", lambda: look_at_staged(self._host, self._set, self._contents))
         if siblings is None:
             in_work = found.flights or staged or any(s.held or s.moved for s in fresh)
             siblings = Siblings(whole.by_name.values() if in_work else ())
@@ -153,8 +154,8 @@ class SideLook:
                 *map(unfinished.staged, staged),
                 *unfinished.in_place((s for s in fresh if s.held or s.moved), self._before),
             ),
-            quarantine=self._quarantine(),
-            removing=self._removing(),
+            quarantine=self._listed("quarantine", lambda: list_quarantine(self._fs, self._set)),
+            removing=self._listed("removing", lambda: list_removals(self._fs, self._set)),
             pins=self._contents.pins,
             pointers=whole.pointers,
             best=whole.best,
@@ -165,7 +166,7 @@ class SideLook:
             beside=whole.beside,
         )
 
-    def _orphan_next(self, names: Container[str], staged: list[StagedLook]) -> tuple[str, ...]:
+    def _orphan_next(self, names: Container[str], staged: Sequence[StagedLook]) -> tuple[str, ...]:
         trees = {tree.target for tree in staged}
         return tuple(
             name
@@ -235,25 +236,12 @@ class SideLook:
 
     # --- beside
 
-    def _staged(self) -> list[StagedLook]:
+    def _listed(self, where: str, listed: Callable[[], Sequence[Listed]]) -> tuple[Listed, ...]:
+        """What lies in a directory of the bookkeeping; a warning, and nothing, where that cannot be listed."""
         try:
-            return look_at_staged(self._host, self._set, self._contents)
+            return tuple(listed())
         except OSError as error:
-            self._warnings.append(Warning("staging", describe_os_error(error, self._set.control_path("staging"))))
-            return []
-
-    def _quarantine(self) -> tuple[Quarantined, ...]:
-        try:
-            return list_quarantine(self._fs, self._set)
-        except OSError as error:
-            self._warnings.append(Warning("quarantine", describe_os_error(error, self._set.control_path("quarantine"))))
-            return ()
-
-    def _removing(self) -> tuple[Removing, ...]:
-        try:
-            return list_removals(self._fs, self._set)
-        except OSError as error:
-            self._warnings.append(Warning("removing", describe_os_error(error, self._set.control_path("removing"))))
+            self._warnings.append(Warning(where, describe_os_error(error, self._set.control_path(where))))
             return ()
 
 
