@@ -22,7 +22,4 @@ def _nobody_s_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def deck(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Deck:
-    made = Deck(tmp_path / "data", capsys)
-    made.primary.mkdir(parents=True)
-    made.mirror.mkdir()
-    return made
+    return Deck.below(tmp_path, capsys)

@@ -41,6 +41,13 @@ class Deck:
     base: Path
     capsys: pytest.CaptureFixture[str]
 
+    @classmethod
+    def below(cls, directory: Path, capsys: pytest.CaptureFixture[str]) -> Deck:
+        made = cls(directory / "data", capsys)
+        made.primary.mkdir(parents=True)
+        made.mirror.mkdir()
+        return made
+
     @property
     def primary(self) -> Path:
         return self.base / "ckpt"

@@ -13,10 +13,7 @@ from tests.cli.deck import Deck
 
 @pytest.fixture
 def deck(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Deck:
-    made = Deck(tmp_path / "data", capsys)
-    made.primary.mkdir(parents=True)
-    made.mirror.mkdir()
-    return made
+    return Deck.below(tmp_path, capsys)
 
 
 @pytest.fixture
