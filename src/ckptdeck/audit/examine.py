@@ -29,6 +29,8 @@ def examine(path: str, data: bytes) -> FileReport:
         return FileReport(path, note=f"too large to look at: {len(data):,} bytes")
     try:
         text = _decode(data)
+        if "\0" in text:  # the parser says so too, with an error that depends on its version
+            return FileReport(path, note="not Python: it holds a NUL character")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what a compiler would say about the source is not our subject
             tree = ast.parse(text)
